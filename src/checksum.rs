@@ -109,6 +109,15 @@ pub fn crc32(data: &[u8]) -> u32 {
     crc32fast::hash(data)
 }
 
+/// Returns the CRC-32 of bytes from the CRC-32s and the lengths of their parts.
+pub fn crc32_of_parts(parts: &[(u32, usize)]) -> u32 {
+    let mut all = crc32fast::Hasher::new();
+    for (crc, n) in parts {
+        all.combine(&crc32fast::Hasher::new_with_initial_len(*crc, *n as u64));
+    }
+    all.finalize()
+}
+
 /// An incremental checksum, for data that arrives in pieces.
 pub struct Hasher(Inner);
 

@@ -56,7 +56,9 @@ impl Frame {
     fn new(rng: &mut Rng) -> Frame {
         let mut params = chunks::params(rng, Target::Blosc2);
         params.typesize = params.typesize.min(255);
-        let chunk_bytes = params.typesize * rng.usize(1..1000);
+        // long ones have checksums of their blocks
+        let most = if rng.u8(..10) == 0 { 50_000 } else { 1000 };
+        let chunk_bytes = params.typesize * rng.usize(1..most);
         let items = content::size(rng).min(40 * chunk_bytes) / params.typesize;
         let content = content::bytes(rng, items * params.typesize, params.typesize);
         let attributes = (0..rng.usize(..4))

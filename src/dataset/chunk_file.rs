@@ -226,6 +226,7 @@ impl ChunkFile {
             at: HEADER.len() as u64,
             first: first.get(..self.header.cbytes).unwrap_or(first),
             limit: self.limit,
+            checksums: None,
         }
     }
 

@@ -3,6 +3,7 @@
 //! - [`any`]: a superchunk in either format.
 //! - [`bloscpack`]: Bloscpack files.
 //! - [`frame`]: Blosc2 frames, in one file or in a folder.
+//! - [`block_checksums`]: checksums of the blocks of a chunk.
 //! - [`chunk_in_file`]: the bytes of a chunk in a file.
 //! - [`chunks`]: the trait through which arrays read and write chunks of equal size.
 //! - [`buffer_pool`]: reusable buffers for encoded chunks.
@@ -11,6 +12,7 @@
 //! This layer does not know array shapes or data types.
 
 pub mod any;
+pub mod block_checksums;
 pub mod bloscpack;
 pub mod buffer_pool;
 pub mod chunk_in_file;

@@ -166,6 +166,7 @@ impl ChunkReader {
             at,
             first: &[],
             limit: self.memory_limit,
+            checksums: None,
         };
         f(&self.verified(&source, slot)?)
     }

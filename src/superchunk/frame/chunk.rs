@@ -6,6 +6,7 @@ use crate::blosc::stored::{BlockCache, StoredChunk};
 use crate::cache::{CacheBudget, LruCache};
 use crate::error::Result;
 use crate::io::File;
+use crate::superchunk::block_checksums::BlockChecksums;
 use crate::superchunk::chunk_in_file::ChunkInFile;
 use std::sync::Arc;
 
@@ -39,6 +40,8 @@ pub struct Chunk {
     pub stored: StoredChunk,
     /// All stored bytes, if they are few.
     cached: Option<Vec<u8>>,
+    /// The checksums of its blocks, if it is not verified as a whole.
+    pub checksums: Option<BlockChecksums>,
     limit: u64,
 }
 
@@ -57,10 +60,38 @@ impl Chunk {
             at,
             first: &[],
             limit,
+            checksums: None,
         };
         let (stored, first) = StoredChunk::open(&source, room, n, limit)?;
         let chunk = Chunk::new(file, at, stored, &first, limit);
         Ok((chunk, first.into_scratch()))
+    }
+
+    /// Opens a chunk with this CRC-32, whose blocks are verified when they are read. Returns none if
+    /// only the complete chunk can be verified.
+    pub fn open_for_blocks(
+        file: &Arc<dyn File>,
+        at: u64,
+        (cbytes, crc): (usize, u32),
+        n: usize,
+        limit: u64,
+    ) -> Result<Option<Chunk>> {
+        let source = ChunkInFile {
+            file: &**file,
+            at,
+            first: &[],
+            limit,
+            checksums: None,
+        };
+        let (stored, first) = StoredChunk::open(&source, cbytes as u64, n, limit)?;
+        if stored.header().cbytes != cbytes {
+            return Ok(None);
+        }
+        let checksums = BlockChecksums::read(&stored, &first, &source, crc)?;
+        Ok(checksums.map(|checksums| Chunk {
+            checksums: Some(checksums),
+            ..Chunk::new(file, at, stored, &first, limit)
+        }))
     }
 
     /// Parses a chunk from its bytes. Returns none if there are too few.
@@ -76,6 +107,7 @@ impl Chunk {
             file: file.clone(),
             at,
             cached: cached.map(<[u8]>::to_vec),
+            checksums: None,
             stored,
             limit,
         }
@@ -88,12 +120,15 @@ impl Chunk {
             at: self.at,
             first: first.or(self.cached.as_deref()).unwrap_or_default(),
             limit: self.limit,
+            checksums: self.checksums.as_ref(),
         }
     }
 
     /// Returns the memory that caching the chunk takes.
     pub fn cost(&self) -> usize {
-        size_of::<Chunk>() + self.stored.allocated() + self.cached.as_ref().map_or(0, Vec::len)
+        let checksums = self.checksums.as_ref().map_or(0, BlockChecksums::allocated);
+        let cached = self.cached.as_ref().map_or(0, Vec::len);
+        size_of::<Chunk>() + self.stored.allocated() + checksums + cached
     }
 }
 

@@ -17,6 +17,7 @@ use crate::error::{Error, Result, fail};
 use crate::io::{File, read_buffer};
 use crate::options::{Opt, Options};
 use crate::parallel::{self, Threads};
+use crate::superchunk::block_checksums::MIN_CHUNK;
 use crate::superchunk::chunks::Fill;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,6 +33,9 @@ const SMALL_READ: usize = 64 << 10;
 /// The block table of a chunk with at least this many blocks, all of them requested, is not cached:
 /// the time to read it again is small compared to such a call.
 const MIN_UNCACHED_BLOCKS: usize = 8;
+/// If more than one of so many blocks of a chunk are requested, the complete chunk is read and
+/// verified, so that later reads do not verify.
+const MAX_SHARE: usize = 2;
 /// A chunk with more stored bytes is not opened to find out whether it is one repeated item.
 const MAX_FILL_CHUNK: u32 = 4 << 10;
 
@@ -156,7 +160,10 @@ impl FrameReader {
     pub(super) fn open_for(&self, i: u64, blocks: Option<RequestedBlocks>) -> Result<OpenChunk> {
         let entry = self.entry(i)?;
         if self.verify && entry.is_unverified() {
-            return self.open_verified(i, &entry);
+            return match self.open_for_few(i, &entry, blocks)? {
+                Some(opened) => Ok(opened),
+                None => self.open_verified(i, &entry),
+            };
         }
         if let Some(chunk) = self.cached_chunk(&entry) {
             return Ok(OpenChunk { chunk, first: None });
@@ -174,6 +181,46 @@ impl FrameReader {
             self.cache_chunk(i, &entry, chunk)?
         };
         Ok(OpenChunk { chunk, first })
+    }
+
+    /// Opens a chunk of which few blocks are requested, so that only these are verified. Returns none
+    /// if the complete chunk has to be, or if its checksums show corruption.
+    fn open_for_few(
+        &self,
+        i: u64,
+        entry: &Entry,
+        blocks: Option<RequestedBlocks>,
+    ) -> Result<Option<OpenChunk>> {
+        let cbytes = entry.cbytes as usize;
+        let Some(RequestedBlocks { n, .. }) = blocks.filter(|_| cbytes >= MIN_CHUNK) else {
+            return Ok(None);
+        };
+        let few = |chunk: &Chunk| n <= chunk.stored.header().blocks() / MAX_SHARE;
+        let chunk = match self.cached_chunk(entry) {
+            Some(chunk) => chunk,
+            None => {
+                let (file, at, room) = self.locate_chunk(entry)?;
+                if !self.fits(entry, room) {
+                    return Ok(None);
+                }
+                let head = self.initial_read_len(i, entry, room, None);
+                let of = (cbytes, entry.crc);
+                match Chunk::open_for_blocks(&file, at, of, head, self.memory_limit) {
+                    Ok(Some(chunk)) if few(&chunk) => self.cache_chunk(i, entry, chunk)?,
+                    Ok(_) => return Ok(None),
+                    Err(e) if e.status.is_corruption() => return Ok(None),
+                    Err(e) => return Err(e),
+                }
+            }
+        };
+        let opened = OpenChunk { chunk, first: None };
+        Ok(Some(opened).filter(|o| o.chunk.checksums.is_some() && few(&o.chunk)))
+    }
+
+    /// Can a chunk that has `room` bytes be the one that its checksum covers?
+    fn fits(&self, entry: &Entry, room: u64) -> bool {
+        let cbytes = u64::from(entry.cbytes);
+        cbytes == room || (cbytes < room && !self.files.storage.sparse)
     }
 
     /// Returns the result of reading chunk `i`, or an error if the frame was changed meanwhile.
@@ -194,8 +241,8 @@ impl FrameReader {
             return Ok(OpenChunk { chunk, first: None });
         }
         let (file, at, room) = self.locate_chunk(entry)?;
-        let cbytes = u64::from(entry.cbytes);
-        if cbytes > room || (self.files.storage.sparse && cbytes != room) {
+        if !self.fits(entry, room) {
+            let cbytes = entry.cbytes;
             let e = fail!(Checksum, "it has {room} bytes (its CRC-32 covers {cbytes})");
             return self.open_unverified(i, entry, e);
         }

@@ -6,10 +6,10 @@ use super::index::IndexSlot;
 use super::index::entry::Entry;
 use super::read::FrameReader;
 use crate::alloc;
-use crate::checksum::crc32;
 use crate::error::{Result, fail};
 use crate::io::journal::Session;
 use crate::slice::SliceExt;
+use crate::superchunk::block_checksums;
 use crate::superchunk::buffer_pool::BufferPool;
 use crate::superchunk::chunks::{Encoded, Fill};
 
@@ -52,7 +52,7 @@ impl FrameReader {
     /// Returns the stored form of a chunk of `n` bytes.
     pub(super) fn form(&self, n: usize, new: Encoded) -> Result<StoredForm> {
         let layout = &self.layout;
-        let bytes = match new {
+        let mut bytes = match new {
             Encoded::Stored(bytes) => bytes,
             // the length of a variable-length chunk is only in the chunk itself
             Encoded::Fill(fill) if layout.starts.is_some() => self.filled(&fill, n)?,
@@ -66,9 +66,13 @@ impl FrameReader {
             }
             Encoded::Fill(fill) => self.filled(&fill, n)?,
         };
+        let crc = if layout.checksums {
+            Some(block_checksums::append(&mut bytes)?)
+        } else {
+            None
+        };
         let cbytes = u32::try_from(bytes.len())
             .map_err(|_| fail!(Limit, "a chunk of {} bytes is too large", bytes.len()))?;
-        let crc = layout.checksums.then(|| crc32(&bytes));
         Ok(StoredForm::Bytes { bytes, cbytes, crc })
     }
 }
