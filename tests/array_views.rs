@@ -540,6 +540,31 @@ fn invalid_views_are_refused() {
     assert_eq!(status(whole.slice(&[1, 0], &[1, 1], None)), Status::Range);
 }
 
+/// Items without bytes can be more than fit into memory.
+#[test]
+fn views_of_items_without_bytes_are_read() {
+    let folder = memory();
+    let shape = [1 << 40, 1 << 60];
+    let spec = ArraySpec {
+        dtype: "|S0",
+        shape: &shape,
+        chunks: None,
+        format: Format::Bloscpack,
+    };
+    let a = any::create_in(&folder, Mode::New, &spec, None, &Options::new()).unwrap();
+    let view = a.slice(&[5, 7], &[1 << 39, 1 << 59], None).unwrap();
+    let view = view.expand_dims(0).unwrap();
+    assert_eq!(
+        view.read_orthogonal(&[None, None, None], &mut []),
+        Ok(false)
+    );
+    assert_eq!(view.read_points(&[0, 1, 2], 1, &mut []), Ok(false));
+    let read = view.read(&[0; 3], view.shape(), None, &mut [], None);
+    assert_eq!(read, Ok(false));
+    assert!(view.content_checksum(Checksum::Crc32).is_ok());
+    assert!(view.read_points(&[1, 0, 0], 1, &mut []).is_err());
+}
+
 /// A folder whose fill value is a row: the view has the part of the row that it selects.
 #[test]
 fn the_fill_value_of_a_view_is_the_part_of_the_row() {

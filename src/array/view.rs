@@ -193,7 +193,7 @@ impl View {
                     "dimension {axis}: its length must be 1 to remove it (found {n})"
                 ));
             }
-            None => return Err(self.no_axis(axis, shape.len())),
+            None => return Err(no_axis(axis, shape.len())),
         }
         shape.remove(axis);
         axes.remove(axis);
@@ -204,7 +204,7 @@ impl View {
     pub fn expand_dims(&self, axis: usize) -> Result<View> {
         let (mut shape, mut axes) = (self.shape.clone(), self.axes.clone());
         if axis > shape.len() {
-            return Err(self.no_axis(axis, shape.len() + 1));
+            return Err(no_axis(axis, shape.len() + 1));
         }
         if shape.len() >= MAX_NDIM {
             return Err(fail!(
@@ -216,13 +216,6 @@ impl View {
         shape.insert(axis, 1);
         axes.insert(axis, None);
         Ok(self.with(shape, axes, self.dims.clone()))
-    }
-
-    fn no_axis(&self, axis: usize, ndim: usize) -> Error {
-        fail!(
-            Argument,
-            "axis {axis} is out of range (expected less than {ndim})"
-        )
     }
 
     // ---- properties
@@ -390,6 +383,9 @@ impl View {
     /// Reads single items. See [`Array::read_points`](super::Array::read_points).
     pub fn read_points(&self, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
         let item = self.base.dtype().item.size;
+        if item == 0 {
+            return for_each_point(&self.shape, 0, coordinates, (n, 0), |_| {}).map(|()| false);
+        }
         let mut of_base = alloc::with_capacity(n.saturating_mul(self.dims.len()))?;
         for_each_point(&self.shape, item, coordinates, (n, dst.len()), |point| {
             let first = of_base.len();
@@ -409,7 +405,12 @@ impl View {
     /// [`Array::read_orthogonal`](super::Array::read_orthogonal).
     pub fn read_orthogonal(&self, positions: &Positions, dst: &mut [u8]) -> Result<bool> {
         let item = self.base.dtype().item.size;
-        Selection::product(&self.shape, item, positions, dst.len(), false)?;
+        if Selection::product(&self.shape, item, positions, dst.len(), false)?
+            .0
+            .is_none()
+        {
+            return Ok(false);
+        }
         let mut lists: Vec<Option<Vec<u64>>> =
             self.dims.iter().map(|dim| Some(vec![dim.origin])).collect();
         // of dimensions that the array does not have, one index is read and repeated
@@ -425,9 +426,6 @@ impl View {
             if let Some((to, dim)) = lists.get_mut(d).zip(self.dims.get(d)) {
                 *to = self.positions(d, *dim, *n, *list)?;
             }
-        }
-        if repeats.iter().any(|(_, n)| *n == 0) {
-            return Ok(false);
         }
         let lists: Vec<Option<&[u64]>> = lists.iter().map(Option::as_deref).collect();
         let damaged = self.base.read_orthogonal(&lists, dst)?;
@@ -457,6 +455,13 @@ impl View {
         }
         Ok(Some(to))
     }
+}
+
+fn no_axis(axis: usize, ndim: usize) -> Error {
+    fail!(
+        Argument,
+        "axis {axis} is out of range (expected less than {ndim})"
+    )
 }
 
 /// A box of the array that a view reads.
