@@ -176,6 +176,32 @@ fn a_power_failure_leaves_the_old_rows_or_the_new() {
     state_counts.assert_complete(50);
 }
 
+/// The RFC lists the filter `truncate` without the number of bits that remain.
+#[test]
+fn filters_that_cannot_be_applied_are_refused_for_writing() {
+    let disk = base(0);
+    let f = disk.folder();
+    let name = OsStr::new("meta/storage");
+    let text = text(&disk, "meta/storage").replace("[shuffle]", "[shuffle, truncate]");
+    let file = f.create(name, name).unwrap();
+    file.write_at(0, text.as_bytes()).unwrap();
+    assert!(content(&opened(&f, Mode::Read).unwrap()) == noise(1, 1800));
+    let e = opened(&f, Mode::Append).err().unwrap();
+    assert_eq!(e.status, Status::Unsupported);
+    assert!(
+        e.message
+            .contains("meta/storage: compression.filters: \"truncate\""),
+        "{e}"
+    );
+    let mut shuffled = options();
+    shuffled.set_bytes(Opt::Filters, &[1]).unwrap();
+    let mut a = crate::dataset::open::open_in(&f, Mode::Append, &shuffled).unwrap();
+    append(&mut a, 2, 3).unwrap();
+    a.commit().unwrap();
+    drop(a);
+    assert!(content(&opened(&f, Mode::Read).unwrap()) == [noise(1, 1800), noise(2, 60)].concat());
+}
+
 #[test]
 fn a_table_stays_yaml() {
     let disk = SimDisk::default();
