@@ -449,6 +449,30 @@ class Formats(Arrays):
         )
         self.assertEqual([c["name"] for c in self.info("t")["columns"]], ["x", "y"])
 
+    def test_chunks_of_any_shape_in_both_orders(self):
+        data = bytes(i % 251 for i in range(50 * 45 * 4))
+        self.write("raw", data)
+        flags = ["--dtype", "<i4", "--shape", "50,45", "--chunks", "30,20", "--to", "blz-rfc"]
+        for name, more, order in (("c", [], None), ("f", ["--fortran", "--yaml"], "F")):
+            self.good("convert", "-q", "raw", name, *flags, *more)
+            info = self.info(name)
+            self.assertEqual((info["chunkshape"], info.get("order")), ([30, 20], order))
+            self.assertEqual(self.good("cat", name), data)
+            head, out = parse_npy(self.good("cat", name, "--to", "npy"))
+            self.assertEqual((head["fortran_order"], out), (False, data))
+            self.good("append", "-q", name, "raw")
+            self.assertEqual(self.good("cat", name), 2 * data)
+            self.good("convert", "-q", name, name + ".b2nd")
+            self.assertEqual(self.info(name + ".b2nd")["chunkshape"], [30, 20])
+            self.good("diff", name, name + ".b2nd")
+            self.good("convert", "-q", name, name + "2", "--to", "blz-rfc")
+            info = self.info(name + "2")
+            self.assertEqual((info["chunkshape"], info.get("order")), ([30, 20], order))
+        self.assertIn(b"chunkshape: [30, 20]\n", self.read("f/meta/storage"))
+        self.assertIn(b"shape: [100, 45]\n", self.read("f/meta/sizes"))
+        error, _ = self.fails("convert", "raw", "o", *flags[:-1], "bcolz")
+        self.assertIn("complete rows", error)
+
     def test_an_array_of_zeros_is_not_read_as_a_bag(self):
         # Its last 8 bytes are a valid offset of Bagz, so the file opens as a bag.
         self.write("zeros.f8", bytes(8000))

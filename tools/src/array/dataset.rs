@@ -38,9 +38,10 @@ pub fn has_objects(array: &Array) -> bool {
     array.item_size() == 0 && array.dtype() == "|O"
 }
 
-/// Returns whether the items are stored in C order.
+/// Returns whether the items are stored in C order, or in chunks that are.
 pub fn in_c_order(array: &Array) -> bool {
-    array.order() == Order::C || array.shape().len() < 2
+    // the order of the BLZ RFC layout is that within a chunk
+    array.order() == Order::C || array.shape().len() < 2 || array.format() == Format::BlzRfc
 }
 
 impl Dataset {

@@ -2,6 +2,7 @@
 
 use super::boxes::Boxes;
 use crate::array::attributes::{of_metadata, stored_to_json};
+use crate::array::dataset::in_c_order;
 use crate::bag::{is_declared, refuse_raw};
 use crate::cli::groups::Source;
 use crate::cli::usage::Usage;
@@ -9,7 +10,7 @@ use crate::detect::{self, Container};
 use crate::failure::{Failure, Result, library};
 use crate::file_name::FileName;
 use crate::{failure, options, signals};
-use holdall::{Array, Bag, Format, Kind, Options, Order, Schunk, Selection, Table};
+use holdall::{Array, Bag, Format, Kind, Options, Schunk, Selection, Table};
 use serde_json::{Map, Value, json};
 
 /// Bytes of items that are read at once.
@@ -196,7 +197,7 @@ impl Part<'_> {
     /// The boxes that cover it, of at most `most` bytes or one item, in whole chunks where these
     /// are small enough.
     pub fn boxes(&self, most: u64) -> Boxes {
-        let fast_first = self.array.order() == Order::Fortran;
+        let fast_first = !in_c_order(self.array);
         Boxes::new(
             &self.shape,
             self.array.chunk_shape(),
