@@ -213,8 +213,54 @@ static void invalid_requests_are_refused(void)
     holdall_array_close(a);
 }
 
+/* Items of a 50 x 45 array; item (i, j) is i * 100 + j. */
+static void fill_box(int32_t *items, uint64_t rows, uint64_t columns)
+{
+    for (uint64_t i = 0; i < rows; i++)
+        for (uint64_t j = 0; j < columns; j++)
+            items[i * columns + j] = (int32_t)(i * 100 + j);
+}
+
+static void chunks_of_any_shape_are_written_in_both_orders(void)
+{
+    static int32_t items[70 * 50], got[70 * 50];
+    for (int order = 0; order < 2; order++) {
+        const char *name = order ? "fortran" : "c";
+        holdall_options *o = options_of(
+            WITH(HOLDALL_OPT_ORDER, order, HOLDALL_OPT_YAML, 1, HOLDALL_OPT_SUPERCHUNK_CHUNKS, 2));
+        holdall_array *a;
+        OK(array_create(in_tmp(name), HOLDALL_CREATE, HOLDALL_FORMAT_BLZ_RFC, "<i4", 2,
+                        SHAPE(50, 45), SHAPE(30, 20), NULL, o, &a, &err));
+        holdall_options_free(o);
+        fill_box(items, 50, 45);
+        OK(holdall_array_write(a, SHAPE(0, 0), SHAPE(50, 45), NULL, items, 50 * 45 * 4, NULL, &err));
+        OK(holdall_array_commit(a, &err));
+        holdall_array_close(a);
+
+        a = opened(name, HOLDALL_APPEND);
+        holdall_array_info info = {.struct_size = sizeof info};
+        OK(holdall_array_get_info(a, &info, &err));
+        CHECK(info.chunk_shape[0] == 30 && info.chunk_shape[1] == 20);
+        CHECK(info.order == (order ? HOLDALL_ORDER_F : HOLDALL_ORDER_C));
+        OK(holdall_array_resize(a, SHAPE(70, 50), &err));
+        fill_box(items, 70, 50);
+        OK(holdall_array_write(a, SHAPE(0, 0), SHAPE(70, 50), NULL, items, sizeof items, NULL,
+                               &err));
+        OK(holdall_array_commit(a, &err));
+        holdall_array_close(a);
+
+        a = opened(name, HOLDALL_READ);
+        OK(holdall_array_read(a, SHAPE(0, 0), SHAPE(70, 50), NULL, got, sizeof got, NULL, &err));
+        CHECK(memcmp(got, items, sizeof items) == 0);
+        OK(holdall_array_read(a, SHAPE(29, 19), SHAPE(2, 2), NULL, got, 16, NULL, &err));
+        CHECK(got[0] == 2919 && got[1] == 2920 && got[2] == 3019 && got[3] == 3020);
+        holdall_array_close(a);
+    }
+}
+
 int main(void)
 {
+    RUN(chunks_of_any_shape_are_written_in_both_orders);
     RUN(each_form_is_created_and_changed);
     RUN(files_of_the_blz_rfc_layout_are_superchunks);
     RUN(each_form_replaces_each_other_form);

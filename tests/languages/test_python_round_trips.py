@@ -61,6 +61,9 @@ class RoundTrips(Case):
             draw("sparse", 1, "--sparse")
         if format in FRAMES and array:
             draw("both_metalayers", 1, "--both")
+        if format == "blz_rfc" and array:
+            draw("order", 1, "--fortran")
+            draw("yaml", 1, "--yaml")
         if format == "bloscpack" and array:
             draw("format_version", 103, "--format-version", "rfc")
         return options, flags
@@ -70,7 +73,7 @@ class RoundTrips(Case):
         if not shape or 0 in shape or self.rng.random() < 0.4:
             return None, None
         chunks = tuple(self.rng.randrange(max(1, n // 4), n + 1) for n in shape)
-        if format not in FRAMES:
+        if format not in (*FRAMES, "blz_rfc"):
             return (chunks[0], *shape[1:]), None
         return chunks, tuple(self.rng.randrange(max(1, n // 4), n + 1) for n in chunks) if self.rng.random() < 0.5 else None
 
