@@ -29,6 +29,8 @@ pub struct Superchunks {
     /// Size in bytes of the content of all files, and of a chunk.
     content: [u64; 2],
     chunks_per_file: OnceLock<u64>,
+    /// The number that the files after the first one show, determined once.
+    deduced: OnceLock<Option<u64>>,
     /// Open files, the most recently opened last.
     open: Mutex<VecDeque<(u64, Arc<Bloscpack>)>>,
     /// Corrupt files that were opened because `HOLDALL_OPT_SKIP_DAMAGED` allows it, and their
@@ -97,6 +99,7 @@ impl Superchunks {
             options,
             content,
             chunks_per_file,
+            deduced: OnceLock::new(),
             open: Mutex::default(),
             faults: Mutex::default(),
         }
@@ -158,7 +161,7 @@ impl Superchunks {
         let n = match self.file(1, None) {
             Ok(first) if !self.is_faulty(1) => first.chunks() as u64,
             Err(e) if !is_corrupt_or_missing(e.status) => return Err(e),
-            first => match (self.deduced_chunks_per_file(), first) {
+            first => match (self.deduced(), first) {
                 (Some(n), _) => n,
                 (None, Ok(first)) => {
                     let stated = first.header().nchunks.unwrap_or(0);
@@ -183,8 +186,12 @@ impl Superchunks {
             .contains_key(&number)
     }
 
+    fn deduced(&self) -> Option<u64> {
+        *self.deduced.get_or_init(|| self.deduce_chunks_per_file())
+    }
+
     /// Returns the number of chunks per file if it follows from the files after the first one.
-    fn deduced_chunks_per_file(&self) -> Option<u64> {
+    fn deduce_chunks_per_file(&self) -> Option<u64> {
         let [len, chunk] = self.content;
         let count = len.div_ceil(chunk.max(1));
         let files = self.evidence();
