@@ -445,8 +445,13 @@ fn storage(dtype: &Dtype, new: &ArraySpec, options: &Options) -> Result<Value> {
                 Some(chunk) => chunk.shape.clone(),
                 None => [&[chunk], new.shape.get(1..).unwrap_or_default()].concat(),
             };
-            let shape = shape.into_iter().map(int).collect();
-            let shape = ("chunkshape", Value::Array(shape));
+            // rows without items have no chunk shape
+            let shape = if shape.contains(&0) {
+                chunklen.clone()
+            } else {
+                let shape = shape.into_iter().map(int).collect();
+                ("chunkshape", Value::Array(shape))
+            };
             let order = chunked.as_ref().map_or(Order::C, |chunk| chunk.order);
             let order = ("order", text(order_name(order)));
             let cparams = ("cparams", object(&[("shuffle", plain), level, cname]));

@@ -98,6 +98,17 @@ fn files_are_written_with_the_names_of_the_rfc_and_stay_yaml() {
         );
     }
     let only_yaml = options().with(Opt::Yaml, 1).unwrap();
+    let empty = ArraySpec {
+        dtype: "<i4",
+        shape: &[3, 0],
+        chunks: None,
+        format: Format::BlzRfc,
+    };
+    let f = SimDisk::default().folder();
+    let mut a = create::create_in(&f, Mode::New, &empty, &only_yaml).unwrap();
+    a.commit().unwrap();
+    drop(a);
+    assert_eq!(opened(&f, Mode::Read).unwrap().shape(), [3, 0]);
     let e = new(&SimDisk::default().folder(), Format::Bcolz, &only_yaml)
         .err()
         .unwrap();
