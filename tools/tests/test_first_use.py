@@ -24,7 +24,6 @@ class FirstUse(Base):
 
     def test_options_for_records_are_refused_for_others(self):
         for args in [
-            ["a.b2nd", "o.npy", "--slice", "0:2"],
             ["t.bcolz", "o.csv", "--records", "0"],
             ["t.csv", "o.bcolz", "--slice", "0:2"],
         ]:
