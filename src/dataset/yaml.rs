@@ -1,5 +1,6 @@
-//! Reads and writes the subset of YAML that the BLZ RFC and PyYAML use for the files in `meta`: block and flow
-//! mappings, block and flow lists, plain and quoted scalars, comments, and `!!python/tuple`.
+//! Reads and writes the subset of YAML that the BLZ RFC and PyYAML use for the files in `meta`:
+//! block and flow mappings, block and flow lists, plain and quoted scalars, comments, and
+//! `!!python/tuple`.
 //!
 //! Scalars are resolved as PyYAML resolves them (YAML 1.1). Two exceptions:
 //!
@@ -7,7 +8,8 @@
 //! - A number in a notation that YAML 1.1 and YAML 1.2 read differently, such as `010`, is an error.
 //!
 //! The result is the value that the equivalent JSON would have. Anchors, aliases, all other tags,
-//! block scalars, directives, complex keys and duplicate keys are errors. The nesting depth is limited. Memory is bounded by the length of the text.
+//! block scalars, directives, complex keys and duplicate keys are errors. The nesting depth is
+//! limited. Memory is bounded by the length of the text.
 #![forbid(unsafe_code)]
 
 mod scalar;
