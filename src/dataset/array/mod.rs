@@ -129,7 +129,8 @@ impl ArrayFile {
             .runs()
             .iter()
             .map(|run| run.nbytes())
-            .fold(1, u64::saturating_add);
+            .fold(0, u64::saturating_add)
+            .max(1);
         let block = self
             .chunked
             .as_ref()
