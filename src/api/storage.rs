@@ -128,7 +128,7 @@ pub trait Storage: Send + Sync {
 /// let memory = MemoryStorage::new();
 /// let layout = ArrayLayout::new(Format::B2nd);
 /// let mut array = Array::create(&memory, "<i4", &[3], &layout, &Options::new())?;
-/// array.write(.., &[1i32, 2, 3])?;
+/// array.write([0..3], &[1i32, 2, 3])?;
 /// array.commit()?;
 ///
 /// let frame = memory.bytes("")?; // the bytes of a .b2nd file, not copied
