@@ -35,7 +35,7 @@ class Constants(unittest.TestCase):
         of_cxx = dict(re.findall(r"HOLDALL_(?:NUMBER|OPTION)\((\w+), .*?\b(HOLDALL_OPT_\w+)", (ROOT / "include/holdall/options.hpp").read_text()))
         self.assertEqual({name: "HOLDALL_OPT_" + name.upper() for name in of_cxx}, of_cxx)
         of_go = dict(re.findall(r"^func (\w+)\(.*C\.HOLDALL_OPT_(\w+)", (ROOT / "bindings/go/options.go").read_text(), flags=re.M))
-        others = {"VerifyLevel": "VERIFY", "Compress": "CODEC"}
+        others = {"VerifyLevel": "VERIFY", "Compress": "CODEC", "FortranOrder": "ORDER"}
         self.assertGreater(len(of_go), 30)
         for name, option in of_go.items():
             self.assertEqual(option, others.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper())
