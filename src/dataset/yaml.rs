@@ -34,6 +34,13 @@ pub fn parse(text: &[u8]) -> Result<Value> {
     let text = std::str::from_utf8(text)
         .map_err(|e| fail!(Format, "invalid YAML: the file is not UTF-8 text: {e}"))?;
     let mut parser = Parser { text, at: 0 };
+    let is_not_allowed = |c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r');
+    if let Some(at) = text.find(is_not_allowed) {
+        parser.at = at;
+        return Err(parser
+            .wrong("control characters are not allowed")
+            .in_text(text));
+    }
     parser.document().map_err(|e| e.in_text(text))
 }
 
@@ -285,7 +292,7 @@ impl<'a> Parser<'a> {
         let Some(colon) = scalar::find_colon(line) else {
             return Ok(None);
         };
-        let name = line.get(..colon).unwrap_or_default().trim_end();
+        let name = scalar::without_blanks(line.get(..colon).unwrap_or_default());
         self.check_plain_start()?;
         Ok(Some((name.to_owned(), self.at + colon + 1)))
     }
@@ -368,7 +375,7 @@ impl<'a> Parser<'a> {
             }
             joined.push_str(own);
             self.at += own.len();
-            if own.len() < line.trim_end().len() {
+            if own.len() < scalar::without_blanks(line).len() {
                 break;
             }
             let mut ahead = Parser { ..*self };
@@ -528,7 +535,7 @@ impl<'a> Parser<'a> {
             }
         });
         let end = end.map_or(rest.len(), |(i, _)| i);
-        rest.get(..end).unwrap_or_default().trim_end()
+        scalar::without_blanks(rest.get(..end).unwrap_or_default())
     }
 
     /// Parses a string in single or double quotes.

@@ -13,11 +13,16 @@ pub fn without_comment(line: &str) -> &str {
     let mut before = 'x';
     for (i, c) in line.char_indices() {
         if c == '#' && matches!(before, ' ' | '\t') {
-            return line.get(..i).unwrap_or(line).trim_end();
+            return without_blanks(line.get(..i).unwrap_or(line));
         }
         before = c;
     }
-    line.trim_end()
+    without_blanks(line)
+}
+
+/// Returns a text without the white space at its end, which is what the parser skips.
+pub fn without_blanks(text: &str) -> &str {
+    text.trim_end_matches([' ', '\t', '\r', '\n'])
 }
 
 /// Returns the offset of the colon that ends the key of a block mapping.

@@ -115,6 +115,7 @@ fn invalid_text_is_refused() {
         "a:\n- 1\n  - 2",
         "a: -",
         "a: 1e999",
+        "a: b\n\n  \u{b}\n  c",
         &deep("["),
         &deep("{b: "),
         &format!("a:\n{}", "- ".repeat(100_000)),
@@ -167,6 +168,12 @@ fn an_error_names_the_line_the_key_and_the_value() {
         let e = parse(text.as_bytes()).unwrap_err();
         assert!(e.message.contains("read this number differently"), "{e}");
     }
+}
+
+/// White space of Unicode is text: the parser does not skip it.
+#[test]
+fn other_white_space_is_text() {
+    assert_parsed("a: b\n  \u{a0}\n  c", "{\"a\": \"b \u{a0} c\"}");
 }
 
 #[test]
