@@ -106,9 +106,9 @@ impl FrameWriter {
             let mut files: Vec<u64> = entries.iter().filter_map(Entry::position).collect();
             files.sort_unstable();
             files.dedup();
-            self.number = self
-                .number
-                .max(files.last().map_or(0, |n| n.saturating_add(1)));
+            // a corrupt entry can have a number that no file can have
+            let highest = files.iter().rev().find(|n| **n < u64::from(u32::MAX));
+            self.number = self.number.max(highest.map_or(0, |n| n + 1));
             self.chunk_files = files;
         }
     }
