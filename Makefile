@@ -148,11 +148,11 @@ else
 	@"$$PYTHON" tests/bench/report.py
 endif
 
-# One more build of the same libraries, for /usr.
+# One more build of the same libraries, for /usr, and with object stores.
 debs:
 	@sh cmake/need.sh @build dpkg-deb
-	cmake -S . -B target/deb/build -DCMAKE_INSTALL_PREFIX=/usr -DHOLDALL_TESTS=OFF $(CMAKE_FLAGS) \
-	    >target/deb.log
+	cmake -S . -B target/deb/build -DCMAKE_INSTALL_PREFIX=/usr -DHOLDALL_TESTS=OFF \
+	    -DHOLDALL_CLOUD=ON $(CMAKE_FLAGS) >target/deb.log
 	cmake --build target/deb/build --parallel $(JOBS) >>target/deb.log
 	@rm -f target/deb/*.deb
 	@sh cmake/deb.sh target/deb/build target/deb

@@ -57,6 +57,10 @@ for program in ./shared ./static build/demo; do
 done
 "$root/usr/bin/holdall" convert lines.bagz again.txt
 cmp lines.txt again.txt || fail "the tool gives other lines"
+# nothing listens at port 9: the store is asked, rather than said to be missing
+CLOUD_STORAGE_EMULATOR_ENDPOINT=http://127.0.0.1:9 "$root/usr/bin/holdall" info gs://b/x.bagz \
+    >said 2>&1 || true
+grep -q '127.0.0.1:9' said || fail "object stores: $(cat said)"
 man -l "$root/usr/share/man/man1/holdall.1.gz" >/dev/null 2>man.log ||
     ! command -v man >/dev/null || fail "the man page: $(cat man.log)"
 in_root -r holdall libholdall-dev "$runtime"
