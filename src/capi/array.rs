@@ -1,11 +1,11 @@
 //! The C functions for arrays.
 
-use super::checksum::checksum_fits;
-use super::constants::{checksum, checksum_number, format, format_number, mode, order_number};
+use super::checksum::content_checksum;
+use super::constants::{checksum_number, format, format_number, mode, order_number};
 use super::container::{holdall_format, holdall_mode, wrong_kind};
 use super::guard::*;
 use super::options::{chosen, holdall_options};
-use super::schunk::{filter_numbers, or_skipped, stored_codec_number};
+use super::schunk::{filter_numbers, stored_codec_number};
 use super::storage::{Target, opened_from, target, target_of};
 use super::structs::{read_struct, structure, write_struct};
 use crate::array::selection::MAX_NDIM;
@@ -749,14 +749,9 @@ pub unsafe extern "C" fn holdall_array_checksum(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
-        let kind = checksum(kind)?;
-        if !checksum_fits(kind, dst, dst_size) {
-            return copy_out(&vec![0; kind.size()], dst.cast(), dst_size, checksum_size);
-        }
-        let checksum_size = required(checksum_size, "checksum_size")?;
-        let (checksum, skipped) = a.inner.content_checksum(kind)?;
-        copy_out(&checksum, dst.cast(), dst_size, checksum_size)?;
-        Ok(or_skipped(skipped))
+        content_checksum(kind, dst, dst_size, checksum_size, |kind| {
+            a.inner.content_checksum(kind)
+        })
     })
 }
 

@@ -1,11 +1,10 @@
 //! The C functions for bags.
 
-use super::checksum::checksum_fits;
-use super::constants::{checksum, format_number, mode};
+use super::checksum::content_checksum;
+use super::constants::{format_number, mode};
 use super::container::{holdall_mode, wrong_kind};
 use super::guard::*;
 use super::options::*;
-use super::schunk::or_skipped;
 use super::storage::{Target, holdall_storage, no_path, opened_from, target};
 use super::structs::{structure, write_struct};
 use crate::bag::codec::Codec;
@@ -398,14 +397,9 @@ pub unsafe extern "C" fn holdall_bag_checksum(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(bag), err, |b| {
-        let kind = checksum(kind)?;
-        if !checksum_fits(kind, dst, dst_size) {
-            return copy_out(&vec![0; kind.size()], dst.cast(), dst_size, checksum_size);
-        }
-        let checksum_size = required(checksum_size, "checksum_size")?;
-        let (checksum, skipped) = b.bag.checksum(kind)?;
-        copy_out(&checksum, dst.cast(), dst_size, checksum_size)?;
-        Ok(or_skipped(skipped))
+        content_checksum(kind, dst, dst_size, checksum_size, |kind| {
+            b.bag.checksum(kind)
+        })
     })
 }
 

@@ -3,7 +3,7 @@
 use super::constants::checksum;
 use super::guard::*;
 use crate::checksum::{Checksum, Hasher};
-use crate::error::fail;
+use crate::error::{Result, fail};
 use std::ffi::c_void;
 use std::sync::atomic::AtomicBool;
 
@@ -117,6 +117,24 @@ pub unsafe extern "C" fn holdall_checksum_free(checksum: *mut holdall_checksum) 
 }
 
 /// Returns true if the buffer is large enough. A request for the size reads no content.
-pub(super) fn checksum_fits(algorithm: Checksum, dst: *mut c_void, dst_size: usize) -> bool {
+fn checksum_fits(algorithm: Checksum, dst: *mut c_void, dst_size: usize) -> bool {
     !dst.is_null() && dst_size >= algorithm.size()
+}
+
+/// Writes the checksum that `compute` returns, of content that it says to be skipped in part or not.
+pub(super) fn content_checksum(
+    kind: i32,
+    dst: *mut c_void,
+    dst_size: usize,
+    checksum_size: *mut usize,
+    compute: impl FnOnce(Checksum) -> Result<(Vec<u8>, bool)>,
+) -> Result<holdall_status> {
+    let kind = checksum(kind)?;
+    if !checksum_fits(kind, dst, dst_size) {
+        return copy_out(&vec![0; kind.size()], dst.cast(), dst_size, checksum_size);
+    }
+    let checksum_size = required(checksum_size, "checksum_size")?;
+    let (checksum, skipped) = compute(kind)?;
+    copy_out(&checksum, dst.cast(), dst_size, checksum_size)?;
+    Ok(or_skipped(skipped))
 }

@@ -430,6 +430,11 @@ pub(crate) fn copy_out(
     Ok(HOLDALL_OK)
 }
 
+/// Returns the status of a call that may have skipped corrupt content.
+pub(super) fn or_skipped(skipped: bool) -> holdall_status {
+    if skipped { HOLDALL_DAMAGED } else { HOLDALL_OK }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,8 @@
 //! The C functions for superchunks.
 
 use super::array::{attr_value, c_names, give_bytes, text};
-use super::checksum::checksum_fits;
-use super::constants::{
-    checksum, checksum_number, codec_number, filter_number, format, format_number, mode,
-};
+use super::checksum::content_checksum;
+use super::constants::{checksum_number, codec_number, filter_number, format, format_number, mode};
 use super::container::{holdall_format, holdall_mode, wrong_kind};
 use super::guard::*;
 use super::options::{HOLDALL_CODEC_MIXED, HOLDALL_CODEC_NONE, chosen, holdall_options};
@@ -300,11 +298,6 @@ pub unsafe extern "C" fn holdall_schunk_get_chunk_info(
     })
 }
 
-/// Returns the status of a call that may have skipped corrupt content.
-pub(super) fn or_skipped(skipped: bool) -> holdall_status {
-    if skipped { HOLDALL_DAMAGED } else { HOLDALL_OK }
-}
-
 /// Reads dst_size bytes of content at offset start into dst. Returns as holdall_array_read().
 #[unsafe(no_mangle)]
 #[must_use]
@@ -396,14 +389,9 @@ pub unsafe extern "C" fn holdall_schunk_checksum(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(schunk), err, |s| {
-        let kind = checksum(kind)?;
-        if !checksum_fits(kind, dst, dst_size) {
-            return copy_out(&vec![0; kind.size()], dst.cast(), dst_size, checksum_size);
-        }
-        let checksum_size = required(checksum_size, "checksum_size")?;
-        let (checksum, skipped) = s.inner.content_checksum(kind)?;
-        copy_out(&checksum, dst.cast(), dst_size, checksum_size)?;
-        Ok(or_skipped(skipped))
+        content_checksum(kind, dst, dst_size, checksum_size, |kind| {
+            s.inner.content_checksum(kind)
+        })
     })
 }
 

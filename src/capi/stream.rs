@@ -3,7 +3,6 @@
 use super::bag::{give_records, holdall_bag, holdall_records, without_storage};
 use super::guard::*;
 use super::options::holdall_options;
-use super::schunk::or_skipped;
 use crate::bag::epoch::Epoch;
 use crate::bag::{BatchLayout, Destination, Next, Requested, Stream, callback_reentry_error};
 use crate::error::{Result, fail};

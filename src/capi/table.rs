@@ -7,7 +7,6 @@ use super::constants::{format, format_number, mode};
 use super::container::{holdall_format, holdall_mode, wrong_kind};
 use super::guard::*;
 use super::options::{chosen, holdall_options};
-use super::schunk::or_skipped;
 use super::storage::{Target, opened_from, target, target_of};
 use super::structs::{read_struct, structure, write_struct};
 use crate::arrow::export::ExportOptions;
