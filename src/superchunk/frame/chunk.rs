@@ -31,6 +31,17 @@ pub fn blocks(chunk: usize) -> BlockCache {
     BlockCache::new(8, (chunk / 2).max(MIN_CACHE_BYTES))
 }
 
+/// Returns the bytes at an offset of a file, of which none is read or verified.
+fn unverified(file: &Arc<dyn File>, at: u64, limit: u64) -> ChunkInFile<'_> {
+    ChunkInFile {
+        file: &**file,
+        at,
+        first: &[],
+        limit,
+        checksums: None,
+    }
+}
+
 /// An open chunk.
 pub struct Chunk {
     file: Arc<dyn File>,
@@ -55,13 +66,7 @@ impl Chunk {
         n: usize,
         limit: u64,
     ) -> Result<(Chunk, Option<Scratch>)> {
-        let source = ChunkInFile {
-            file: &**file,
-            at,
-            first: &[],
-            limit,
-            checksums: None,
-        };
+        let source = unverified(file, at, limit);
         let (stored, first) = StoredChunk::open(&source, room, n, limit)?;
         let chunk = Chunk::new(file, at, stored, &first, limit);
         Ok((chunk, first.into_scratch()))
@@ -76,13 +81,7 @@ impl Chunk {
         n: usize,
         limit: u64,
     ) -> Result<Option<Chunk>> {
-        let source = ChunkInFile {
-            file: &**file,
-            at,
-            first: &[],
-            limit,
-            checksums: None,
-        };
+        let source = unverified(file, at, limit);
         let (stored, first) = StoredChunk::open(&source, cbytes as u64, n, limit)?;
         if stored.header().cbytes != cbytes {
             return Ok(None);

@@ -192,10 +192,10 @@ impl FrameReader {
         blocks: Option<RequestedBlocks>,
     ) -> Result<Option<OpenChunk>> {
         let cbytes = entry.cbytes as usize;
-        let Some(RequestedBlocks { n, .. }) = blocks.filter(|_| cbytes >= MIN_CHUNK) else {
+        let few = blocks.is_some_and(|blocks| blocks.n <= self.blocks_of_a_chunk() / MAX_SHARE);
+        if !few || cbytes < MIN_CHUNK {
             return Ok(None);
-        };
-        let few = |chunk: &Chunk| n <= chunk.stored.header().blocks() / MAX_SHARE;
+        }
         let chunk = match self.cached_chunk(entry) {
             Some(chunk) => chunk,
             None => {
@@ -206,15 +206,15 @@ impl FrameReader {
                 let head = self.initial_read_len(i, entry, room, None);
                 let of = (cbytes, entry.crc);
                 match Chunk::open_for_blocks(&file, at, of, head, self.memory_limit) {
-                    Ok(Some(chunk)) if few(&chunk) => self.cache_chunk(i, entry, chunk)?,
-                    Ok(_) => return Ok(None),
+                    Ok(Some(chunk)) => self.cache_chunk(i, entry, chunk)?,
+                    Ok(None) => return Ok(None),
                     Err(e) if e.status.is_corruption() => return Ok(None),
                     Err(e) => return Err(e),
                 }
             }
         };
         let opened = OpenChunk { chunk, first: None };
-        Ok(Some(opened).filter(|o| o.chunk.checksums.is_some() && few(&o.chunk)))
+        Ok(Some(opened).filter(|opened| opened.chunk.checksums.is_some()))
     }
 
     /// Can a chunk that has `room` bytes be the one that its checksum covers?
@@ -302,6 +302,14 @@ impl FrameReader {
         Ok(chunk)
     }
 
+    /// Returns the number of blocks of a full chunk, as the header states it.
+    fn blocks_of_a_chunk(&self) -> usize {
+        match self.layout.header.blocksize as usize {
+            0 => ASSUMED_BLOCKS,
+            size => self.layout.header.chunksize.div_ceil(size as u32) as usize,
+        }
+    }
+
     /// Returns how many bytes to read first: the block table, or the complete chunk, or the bytes
     /// up to the estimated end of the last requested block. They stay in memory until the blocks
     /// are decoded.
@@ -312,10 +320,7 @@ impl FrameReader {
         room: u64,
         requested: Option<RequestedBlocks>,
     ) -> usize {
-        let blocks = match self.layout.header.blocksize as usize {
-            0 => ASSUMED_BLOCKS,
-            size => self.layout.header.chunksize.div_ceil(size as u32) as usize,
-        };
+        let blocks = self.blocks_of_a_chunk();
         let head = blosc::EXTENDED_HEADER_LEN.saturating_add(blocks.saturating_mul(4));
         // without a known length, a chunk ends at most where the next one begins
         let next = || match (
