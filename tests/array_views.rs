@@ -376,25 +376,31 @@ fn views_of_arrays_of_other_tools_read_like_their_items() {
     assert!(found > 50, "{found}");
 }
 
+/// Returns the files of an array of 8 x 50 numbers in four chunks, created with this option.
+fn four_chunks(format: Format, (option, value): (Opt, i64)) -> Arc<MemoryFiles> {
+    let files = Arc::new(MemoryFiles::default());
+    let folder: Arc<dyn Folder> = files.clone();
+    let spec = ArraySpec {
+        dtype: "<i4",
+        shape: &[8, 50],
+        chunks: Some(&[2, 50]),
+        format,
+    };
+    let options = Options::new().with(option, value).unwrap();
+    let mut a = any::create_in(&folder, Mode::New, &spec, None, &options).unwrap();
+    a.write(&[0, 0], &[8, 50], None, &bytes(0..400), None)
+        .unwrap();
+    a.commit().unwrap();
+    files
+}
+
 /// Corruption outside a slice does not affect it; corruption inside is an error, never other items.
 #[test]
 fn corruption_is_an_error_where_a_slice_has_it() {
     for format in [Format::Bloscpack, Format::Bcolz, Format::B2nd] {
         let (mut intact, mut refused, mut whole) = (0, 0, 0);
-        let files = Arc::new(MemoryFiles::default());
+        let files = four_chunks(format, (Opt::Checksum, 2));
         let folder: Arc<dyn Folder> = files.clone();
-        let spec = ArraySpec {
-            dtype: "<i4",
-            shape: &[8, 50],
-            chunks: Some(&[2, 50]),
-            format,
-        };
-        let checked = Options::new().with(Opt::Checksum, 2).unwrap();
-        let mut a = any::create_in(&folder, Mode::New, &spec, None, &checked).unwrap();
-        a.write(&[0, 0], &[8, 50], None, &bytes(0..400), None)
-            .unwrap();
-        a.commit().unwrap();
-        drop(a);
         for name in files.names() {
             let good = files.snapshot(&name).unwrap();
             for at in 0..good.len() {
@@ -439,20 +445,8 @@ fn corruption_is_an_error_where_a_slice_has_it() {
 #[test]
 fn skipped_corruption_is_reported_where_a_slice_has_it() {
     for format in [Format::Bloscpack, Format::B2nd] {
-        let files = Arc::new(MemoryFiles::default());
+        let files = four_chunks(format, (Opt::Level, 0));
         let folder: Arc<dyn Folder> = files.clone();
-        let spec = ArraySpec {
-            dtype: "<i4",
-            shape: &[8, 50],
-            chunks: Some(&[2, 50]),
-            format,
-        };
-        let stored = Options::new().with(Opt::Level, 0).unwrap();
-        let mut a = any::create_in(&folder, Mode::New, &spec, None, &stored).unwrap();
-        let content = bytes(0..400);
-        a.write(&[0, 0], &[8, 50], None, &content, None).unwrap();
-        a.commit().unwrap();
-        drop(a);
         let name = files.names().remove(0);
         let mut corrupt = files.snapshot(&name).unwrap().to_vec();
         // an item of the third chunk, which is stored as it is
