@@ -413,6 +413,25 @@ class RoundTrips(Base):
         print(f"{self.pairs} arrays came back, {refused} were refused")
         self.assertEqual(self.pairs, all_pairs)
 
+    def test_all_pairs_of_special_numbers_come_back_from_text(self):
+        """Signs, exponents, infinities and NaN of each type, also as parts of complex numbers."""
+        numbers = [0.0, -0.0, 1.5, -2.5, math.inf, -math.inf, math.nan]
+        for dtype in [order + kind for order in "<>" for kind in ("f2", "f4", "f8", "c8", "c16")]:
+            size = size_of(dtype) // 2 if dtype[1] == "c" else size_of(dtype)
+            kind = {2: "e", 4: "f", 8: "d"}[size]
+            exponents = {2: [6e-8, -6e4], 4: [1e-44, -3e38], 8: [5e-324, -1.7e308]}[size]
+            parts = [n for pair in itertools.product(numbers + exponents, repeat=2) for n in pair]
+            data = struct.pack(f"{dtype[0]}{len(parts)}{kind}", *parts)
+            count = len(data) // size_of(dtype)
+            self.write("n.npy", npy(dtype, (count,), data))
+            for text in TEXT:
+                self.good("convert", "--force", "n.npy", f"n.{text}")
+                self.good("convert", "--force", "--dtypes", dtype, f"n.{text}", "n.b2nd")
+                self.good("convert", "--force", "n.b2nd", "back.npy")
+                got = parsed(self.read("back.npy"))
+                self.assertEqual((got[0], got[1]), (dtype, (count,)), text)
+                self.assertEqual(got[3], self.as_text(dtype, data), (dtype, text))
+
     def test_rows_of_text_without_types_become_tables(self):
         """CSV without declared types becomes a table with all rows."""
         for number, (dtype, shape) in enumerate(

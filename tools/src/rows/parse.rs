@@ -141,6 +141,8 @@ fn put_complex(of: &ItemType, text: &[u8], to: &mut [u8]) -> Parsed {
     let second = text.windows(2).rposition(is_second).map_or(0, |at| at + 1);
     let (real, imaginary) = text.split_at(second);
     let real = if real.is_empty() { b"0" } else { real };
+    // only a number has a sign of its own, and the second value may be NaN
+    let imaginary = imaginary.strip_prefix(b"+").unwrap_or(imaginary);
     let (first, other) = to.split_at_mut(to.len() / 2);
     put_floating(of, Value::read(real), first)
         .and_then(|()| put_floating(of, Value::read(imaginary), other))
