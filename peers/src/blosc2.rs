@@ -3,6 +3,7 @@
 use blosc2_sys as sys;
 use std::ffi::{CStr, CString, c_int};
 use std::marker::PhantomData;
+use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::Once;
 
@@ -155,7 +156,7 @@ impl<'c> Chunk<'c> {
     }
 }
 
-/// A superchunk in memory.
+/// A superchunk.
 pub struct Schunk<'f>(NonNull<sys::blosc2_schunk>, PhantomData<&'f [u8]>);
 
 impl<'f> Schunk<'f> {
@@ -185,6 +186,15 @@ impl<'f> Schunk<'f> {
             }
             schunk
         };
+        Schunk::wrap(schunk)
+    }
+
+    /// Opens a frame in a file, of which blocks are then read one by one.
+    pub fn open(file: &Path) -> Result<Schunk<'static>> {
+        init();
+        let name = CString::new(file.as_os_str().as_encoded_bytes()).map_err(|_| NO_OBJECT)?;
+        // SAFETY: it copies the name.
+        let schunk = unsafe { sys::blosc2_schunk_open(name.as_ptr()) };
         Schunk::wrap(schunk)
     }
 

@@ -6,11 +6,13 @@ use crate::{Tally, blosc2, content};
 use fastrand::Rng;
 use holdall::blosc::{self, Params, Target};
 use holdall::{Checksum, Codec, Filter, Format, Location, MemoryStorage, Options, Schunk};
+use std::fs;
 
 /// A frame as both libraries are to see it.
 struct Frame {
     params: Params,
     chunk_bytes: usize,
+    block_bytes: Option<usize>,
     content: Vec<u8>,
     attributes: Vec<(String, Vec<u8>)>,
 }
@@ -21,9 +23,10 @@ pub fn case(seed: u64) -> Result<Tally, String> {
     let frame = Frame::new(rng);
     let about = |why: String| {
         format!(
-            "{} bytes, chunks of {}, {:?}: {why}",
+            "{} bytes, chunks of {}, blocks of {:?}, {:?}: {why}",
             frame.content.len(),
             frame.chunk_bytes,
+            frame.block_bytes,
             frame.params
         )
     };
@@ -31,6 +34,9 @@ pub fn case(seed: u64) -> Result<Tally, String> {
     frame
         .read_by_them(&ours)
         .map_err(|e| about(format!("ours: {e}")))?;
+    frame
+        .read_from_file_by_them(&ours)
+        .map_err(|e| about(format!("ours in a file: {e}")))?;
     let theirs = frame
         .written_by_them()
         .map_err(|e| about(format!("they do not write: {e}")))?;
@@ -47,7 +53,7 @@ pub fn case(seed: u64) -> Result<Tally, String> {
         .read_by_them(&bytes)
         .map_err(|e| about(format!("theirs, changed: {e}")))?;
     Ok(Tally {
-        compared: 3,
+        compared: 4,
         refused: 0,
     })
 }
@@ -56,10 +62,16 @@ impl Frame {
     fn new(rng: &mut Rng) -> Frame {
         let mut params = chunks::params(rng, Target::Blosc2);
         params.typesize = params.typesize.min(255);
-        // long ones have checksums of their blocks
-        let most = if rng.u8(..10) == 0 { 50_000 } else { 1000 };
-        let chunk_bytes = params.typesize * rng.usize(1..most);
-        let items = content::size(rng).min(40 * chunk_bytes) / params.typesize;
+        let (mut chunk_bytes, mut block_bytes) = (params.typesize * rng.usize(1..1000), None);
+        let mut size = content::size(rng).min(40 * chunk_bytes);
+        // long chunks have checksums of their blocks, which are more than a short block
+        if rng.u8(..10) == 0 {
+            chunk_bytes = params.typesize * rng.usize(200_000 / params.typesize..300_000);
+            chunk_bytes = chunk_bytes.min(600_000) / params.typesize * params.typesize;
+            block_bytes = Some(params.typesize * rng.usize(1..64) * 8);
+            size = rng.usize(100_000..500_000);
+        }
+        let items = size / params.typesize;
         let content = content::bytes(rng, items * params.typesize, params.typesize);
         let attributes = (0..rng.usize(..4))
             .map(|i| {
@@ -73,6 +85,7 @@ impl Frame {
         Frame {
             params,
             chunk_bytes,
+            block_bytes,
             content,
             attributes,
         }
@@ -97,7 +110,11 @@ impl Frame {
             blosc::Filter::Delta => Filter::Delta,
             _ => Filter::Shuffle,
         });
-        Options::new()
+        let options = match self.block_bytes {
+            Some(bytes) => Options::new().block_bytes(bytes as u64),
+            None => Options::new(),
+        };
+        options
             .threads(1)
             .codec(codec)
             .filters(&filters.collect::<Vec<_>>())
@@ -137,6 +154,17 @@ impl Frame {
 
     fn read_by_them(&self, bytes: &[u8]) -> Result<(), String> {
         let schunk = blosc2::Schunk::from_frame(bytes).map_err(|_| "they do not open it")?;
+        self.equals(&schunk)
+    }
+
+    fn read_from_file_by_them(&self, bytes: &[u8]) -> Result<(), String> {
+        let file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
+        fs::write(file.path(), bytes).map_err(|e| e.to_string())?;
+        let schunk = blosc2::Schunk::open(file.path()).map_err(|_| "they do not open it")?;
+        self.equals(&schunk)
+    }
+
+    fn equals(&self, schunk: &blosc2::Schunk) -> Result<(), String> {
         let (n, nbytes) = schunk.size();
         let mut content = Vec::new();
         for i in 0..n {

@@ -1,8 +1,13 @@
-//! Checksums of the blocks of a chunk, at its end, so that a block is verified without the others.
+//! Checksums of the blocks of a chunk, before its first block, so that a block is verified without
+//! the others.
 //!
-//! After the last block, where readers of Blosc chunks find no block, a chunk has the CRC-32 of each
-//! stored block (little-endian, in order) and a mark. They need no checksum of their own: the
-//! CRC-32s of all parts determine that of the complete chunk, which the container stores.
+//! Between the block table and the first block, where readers of Blosc chunks find no block, a chunk
+//! has the CRC-32 of each stored block, in order, that of all blocks, that of all bytes before it,
+//! and a mark (integers are little-endian). The CRC-32s of both parts determine that of the complete
+//! chunk, which a frame stores too.
+//!
+//! They are not at the end of the chunk, because c-blosc2 reads a block up to the next one, or up to
+//! the end of the chunk, into a buffer for the longest possible block.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
@@ -10,83 +15,113 @@ use crate::blosc::stored::{StoredBytes, StoredChunk};
 use crate::blosc::{Content, Header};
 use crate::checksum::{crc32, crc32_of_parts};
 use crate::error::{Error, Result, fail};
+use crate::slice::SliceExt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Shorter chunks are read at once, and have no checksums of blocks.
 pub const MIN_CHUNK: usize = if cfg!(fuzzing) { 64 } else { 64 << 10 };
-/// The last bytes of a chunk that has them.
+/// The last bytes before the first block of a chunk that has them.
 const MARK: [u8; 8] = *b"hldblock";
-/// Bytes of a CRC-32.
-const CRC: usize = 4;
+/// Bytes of a CRC-32, and of an offset in the block table.
+const INTEGER: usize = 4;
 /// Offset of the length of a chunk in its header.
 const CBYTES: Range<usize> = 12..16;
 
-/// Returns the number of bytes after the last block of a chunk with this many blocks.
-fn tail_len(blocks: usize) -> usize {
-    blocks.saturating_mul(CRC).saturating_add(MARK.len())
+/// Returns the number of bytes between the table and the first block of a chunk with this many
+/// blocks.
+pub const fn len(blocks: usize) -> usize {
+    blocks
+        .saturating_mul(INTEGER)
+        .saturating_add(2 * INTEGER + MARK.len())
 }
 
-/// Appends the checksums of its blocks to a chunk, unless it is short, has them, has no blocks in
+/// Inserts the checksums of its blocks into a chunk, unless it is short, has them, has no blocks in
 /// order, or would become longer than its uncompressed form. Returns the CRC-32 of the chunk.
-pub fn append(chunk: &mut Vec<u8>) -> Result<u32> {
-    let Some(ends) = block_ends(chunk)? else {
+pub fn insert(chunk: &mut Vec<u8>) -> Result<u32> {
+    let Some(mut ends) = block_ends(chunk)? else {
         return Ok(crc32(chunk));
     };
-    let tail = tail_len(ends.len() - 1);
-    let len = u32::try_from(chunk.len() + tail)
-        .map_err(|_| fail!(Limit, "a chunk of {} bytes is too large", chunk.len()))?;
-    alloc::grow(chunk, tail, chunk.len() + tail)?;
-    if let Some(cbytes) = chunk.get_mut(CBYTES) {
-        cbytes.copy_from_slice(&len.to_le_bytes());
+    let (blocks, first) = (ends.len() - 1, *ends.at(0)?);
+    let crcs = checksums(chunk, &ends)?;
+    let more = len(blocks);
+    let all = chunk.len() + more;
+    alloc::grow(chunk, more, all)?;
+    chunk.resize(all, 0);
+    chunk.copy_within(first..all - more, first + more);
+    for end in &mut ends {
+        *end += more;
     }
-    let part = |range: Range<usize>| chunk.get(range).unwrap_or_default();
-    let mut parts = alloc::with_capacity(ends.len() + 1)?;
-    let head = part(0..ends.first().copied().unwrap_or_default());
-    parts.push((crc32(head), head.len()));
-    parts.extend(ends.iter().zip(ends.iter().skip(1)).map(|(from, to)| {
-        let block = part(*from..*to);
-        (crc32(block), block.len())
-    }));
-    for (crc, _) in parts.iter().skip(1) {
-        chunk.extend_from_slice(&crc.to_le_bytes());
+    let (head, stored) = chunk.split_at_mut(first + more);
+    head.at_mut(CBYTES)?.copy_from_slice(&integer(all)?);
+    let table = head.at_mut(first - INTEGER * blocks..first)?;
+    for (offset, start) in table.chunks_exact_mut(INTEGER).zip(&ends) {
+        offset.copy_from_slice(&integer(*start)?);
     }
-    chunk.extend_from_slice(&MARK);
-    let tail = chunk.get(chunk.len() - tail..).unwrap_or_default();
-    parts.push((crc32(tail), tail.len()));
-    Ok(crc32_of_parts(&parts))
+    let all_blocks = crc32_of_parts(&crcs);
+    let mut at = first;
+    for (crc, _) in crcs.iter().chain([&(all_blocks, stored.len())]) {
+        head.at_mut(at..at + INTEGER)?
+            .copy_from_slice(&crc.to_le_bytes());
+        at += INTEGER;
+    }
+    let own = crc32(head.at(..at)?).to_le_bytes();
+    head.at_mut(at..)?
+        .copy_from_slice(&[&own[..], &MARK].concat());
+    Ok(crc32_of_parts(&[
+        (crc32(head), head.len()),
+        (all_blocks, stored.len()),
+    ]))
+}
+
+fn integer(n: usize) -> Result<[u8; INTEGER]> {
+    let n = u32::try_from(n).map_err(|_| fail!(Limit, "a chunk of {n} bytes is too large"))?;
+    Ok(n.to_le_bytes())
 }
 
 /// Returns the offset of the first block and the end of each, if the chunk is to get checksums.
 fn block_ends(chunk: &[u8]) -> Result<Option<Vec<usize>>> {
     let header = Header::parse(chunk)?;
     let blocks = header.blocks();
-    let fits = chunk.len() + tail_len(blocks) <= header.nbytes + header.len();
-    if chunk.len() < MIN_CHUNK || blocks < 2 || !fits || header.content()? != Content::Blocks {
+    let table_end = header.len() + INTEGER * blocks;
+    let fits = chunk.len() + len(blocks) <= header.nbytes + header.len();
+    if chunk.len() < MIN_CHUNK || blocks < 2 || !fits || !has_blocks(&header) {
         return Ok(None);
-    }
-    if chunk.ends_with(&MARK) {
-        return Ok(None); // it was copied as it is stored
     }
     let Some(stored) = StoredChunk::parse(chunk, u64::MAX)? else {
         return Ok(None);
     };
-    ends(&stored, &chunk, chunk.len())
+    // the first block of a chunk that was copied as it is stored may be after its checksums
+    Ok(ends(&stored, &chunk)?.filter(|ends| ends.first() == Some(&table_end)))
 }
 
-/// Returns the offset of the first block and the end of each; none if they are not in order, or do
-/// not fill the chunk up to `end`.
-fn ends(stored: &StoredChunk, source: &dyn StoredBytes, end: usize) -> Result<Option<Vec<usize>>> {
+/// Can a chunk with this header have checksums of its blocks?
+fn has_blocks(header: &Header) -> bool {
+    header.content() == Ok(Content::Blocks) && !header.has_dictionary()
+}
+
+/// Returns the offset of the first block and the end of each; none if they are not in order.
+fn ends(stored: &StoredChunk, source: &dyn StoredBytes) -> Result<Option<Vec<usize>>> {
     let blocks = stored.header().blocks();
     let mut ends = alloc::with_capacity(blocks + 1)?;
     for block in 0..blocks {
         ends.push(stored.span(source, block)?.start);
     }
-    ends.push(end);
+    ends.push(stored.header().cbytes);
     Ok(ends.is_sorted_by(|a, b| a < b).then_some(ends))
 }
 
-/// The checksums of the blocks of a chunk that match the CRC-32 of the chunk.
+/// Returns the CRC-32 and the length of each block.
+fn checksums(chunk: &[u8], ends: &[usize]) -> Result<Vec<(u32, usize)>> {
+    let mut all = alloc::with_capacity(ends.len())?;
+    for (from, to) in ends.iter().zip(ends.iter().skip(1)) {
+        let block = chunk.at(*from..*to)?;
+        all.push((crc32(block), block.len()));
+    }
+    Ok(all)
+}
+
+/// The checksums of the blocks of a chunk, which match those of the bytes before the first block.
 pub struct BlockChecksums {
     /// The offset of the first block, and the end of each.
     ends: Vec<usize>,
@@ -99,44 +134,36 @@ struct BlockChecksum {
 }
 
 impl BlockChecksums {
-    /// Reads the checksums of the blocks of a chunk, of which the first bytes are `head`. Returns
-    /// none if it has none, or if they and the head do not match the CRC-32 of the chunk: then only
-    /// the complete chunk can be verified.
+    /// Reads the checksums of the blocks of a chunk, of which the first bytes are `first`. Returns
+    /// none if it has none, if they are corrupt, or if they do not match `crc`, the CRC-32 of the
+    /// chunk: then only the complete chunk can be verified.
     pub fn read(
         stored: &StoredChunk,
-        head: &[u8],
+        first: &[u8],
         source: &dyn StoredBytes,
-        crc: u32,
+        crc: Option<u32>,
     ) -> Result<Option<BlockChecksums>> {
         let (header, blocks) = (stored.header(), stored.header().blocks());
-        let Some(end) = header.cbytes.checked_sub(tail_len(blocks)) else {
-            return Ok(None);
-        };
-        if header.content() != Ok(Content::Blocks) {
-            return Ok(None);
-        }
-        let tail = source.bytes(end..header.cbytes)?;
-        let Some((crcs, &MARK)) = tail.split_last_chunk::<8>() else {
-            return Ok(None);
-        };
-        let crcs = crcs.as_chunks::<CRC>().0;
-        let Some(ends) = ends(stored, source, end)? else {
-            return Ok(None);
-        };
-        let Some(head) = ends.first().and_then(|first| head.get(..*first)) else {
-            return Ok(None);
-        };
-        let mut parts = alloc::with_capacity(blocks + 2)?;
-        parts.push((crc32(head), head.len()));
-        parts.extend(
-            crcs.iter()
-                .zip(ends.windows(2))
-                .map(|(crc, ends)| (u32::from_le_bytes(*crc), length(ends))),
-        );
-        parts.push((crc32(&tail), tail.len()));
-        if crc32_of_parts(&parts) != crc {
+        let table_end = header.len() + INTEGER * blocks;
+        let head_len = table_end + len(blocks);
+        if !has_blocks(header) || head_len >= header.cbytes {
             return Ok(None);
         }
+        let read;
+        let head = match first.get(..head_len) {
+            Some(head) => head,
+            None => {
+                read = source.bytes(0..head_len)?;
+                &*read
+            }
+        };
+        let Some(crcs) = checked(head, table_end, header.cbytes, crc) else {
+            return Ok(None);
+        };
+        let Some(ends) = ends(stored, source)?.filter(|ends| ends.first() == Some(&head_len))
+        else {
+            return Ok(None);
+        };
         let mut all = alloc::with_capacity(blocks)?;
         all.extend(crcs.iter().map(|crc| BlockChecksum {
             crc: u32::from_le_bytes(*crc),
@@ -165,13 +192,10 @@ impl BlockChecksums {
         (!verified).then_some(touched)
     }
 
-    /// Returns the range of the chunk that these blocks take. That of the last one includes the
-    /// checksums.
+    /// Returns the range of the chunk that these blocks take.
     pub fn range(&self, blocks: &Range<usize>) -> Range<usize> {
         let at = |i: usize| self.ends.get(i).copied().unwrap_or_default();
-        let all = self.blocks.len();
-        let tail = if blocks.end == all { tail_len(all) } else { 0 };
-        at(blocks.start)..at(blocks.end).saturating_add(tail)
+        at(blocks.start)..at(blocks.end)
     }
 
     /// Verifies these blocks. `bytes` are those of their range.
@@ -192,6 +216,28 @@ impl BlockChecksums {
         }
         Ok(())
     }
+}
+
+/// Returns the checksums of the blocks from the bytes before the first block, unless these do not
+/// match their own checksum, or that of the chunk of `cbytes` bytes.
+fn checked(
+    head: &[u8],
+    table_end: usize,
+    cbytes: usize,
+    crc: Option<u32>,
+) -> Option<&[[u8; INTEGER]]> {
+    let (rest, mark) = head.split_last_chunk()?;
+    let (covered, own) = rest.split_last_chunk()?;
+    if *mark != MARK || crc32(covered) != u32::from_le_bytes(*own) {
+        return None;
+    }
+    let (crcs, all_blocks) = covered.get(table_end..)?.split_last_chunk()?;
+    let blocks = (
+        u32::from_le_bytes(*all_blocks),
+        cbytes.checked_sub(head.len())?,
+    );
+    let matches = |crc| crc32_of_parts(&[(crc32(head), head.len()), blocks]) == crc;
+    crc.is_none_or(matches).then_some(crcs.as_chunks().0)
 }
 
 fn length(ends: &[usize]) -> usize {

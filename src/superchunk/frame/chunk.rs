@@ -86,7 +86,7 @@ impl Chunk {
         if stored.header().cbytes != cbytes {
             return Ok(None);
         }
-        let checksums = BlockChecksums::read(&stored, &first, &source, crc)?;
+        let checksums = BlockChecksums::read(&stored, &first, &source, Some(crc))?;
         Ok(checksums.map(|checksums| Chunk {
             checksums: Some(checksums),
             ..Chunk::new(file, at, stored, &first, limit)

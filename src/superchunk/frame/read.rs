@@ -17,7 +17,7 @@ use crate::error::{Error, Result, fail};
 use crate::io::{File, read_buffer};
 use crate::options::{Opt, Options};
 use crate::parallel::{self, Threads};
-use crate::superchunk::block_checksums::MIN_CHUNK;
+use crate::superchunk::block_checksums::{self, MIN_CHUNK};
 use crate::superchunk::chunks::Fill;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -341,6 +341,10 @@ impl FrameReader {
         if length <= SMALL_READ {
             return length;
         }
+        let head = match self.layout.checksums {
+            true => head.saturating_add(block_checksums::len(blocks)),
+            false => head,
+        };
         let Some(RequestedBlocks { last, .. }) = requested else {
             return head;
         };

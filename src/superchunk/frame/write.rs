@@ -67,7 +67,7 @@ impl FrameReader {
             Encoded::Fill(fill) => self.filled(&fill, n)?,
         };
         let crc = if layout.checksums {
-            Some(block_checksums::append(&mut bytes)?)
+            Some(block_checksums::insert(&mut bytes)?)
         } else {
             None
         };
