@@ -4,13 +4,13 @@
 
 use crate::array::metalayer::{B2ND, CATERVA};
 use crate::bag::codec::{CODEC_BY_NAME, CODEC_NONE, is_codec_unspecified};
-use crate::bag::{Bag, shard, spec};
+use crate::bag::{Bag, ShardPath, shard, spec};
 use crate::dataset::folder::DatasetDir;
 use crate::dataset::open::{ROOTDIRS, is_folder, is_local};
 use crate::error::{Result, Status, fail};
 use crate::format::{Format, Kind};
 use crate::io::journal::Snapshot;
-use crate::io::{Access, File, file, locate};
+use crate::io::{Access, File, Folder, locate};
 use crate::options::{Opt, Options};
 use crate::os::OsStrExt;
 use crate::superchunk::frame;
@@ -24,7 +24,7 @@ const BLOSCPACK: &[u8] = b"blpk";
 /// Returns whether the path is a Bloscpack file. A file that cannot be read is an error, because
 /// its format is unknown.
 pub fn is_bloscpack(path: &OsStr) -> Result<bool> {
-    match locate::locate(path).and_then(|located| read_head(&located)) {
+    match locate::locate(path).and_then(|at| read_head(&at.folder, &at.name)) {
         Err(e) if !e.is_system_failure() => Ok(false),
         read => read.map(|(head, _)| head.starts_with(BLOSCPACK)),
     }
@@ -32,21 +32,17 @@ pub fn is_bloscpack(path: &OsStr) -> Result<bool> {
 
 /// Returns the first bytes and the length of a file as of the last commit. During a swap the new
 /// file still has another name.
-fn read_head(located: &file::Located) -> Result<([u8; BLOSCPACK.len()], u64)> {
+fn read_head(folder: &Arc<dyn Folder>, name: &OsStr) -> Result<([u8; BLOSCPACK.len()], u64)> {
     let read = |file: Arc<dyn File>| {
         let mut head = [0; BLOSCPACK.len()];
         file.read_at(0, &mut head)?;
         Ok((head, file.size()?))
     };
     // Among the file containers, a bag has the largest set of file names that a journal can list.
-    let container = shard::container(&located.folder, &located.name);
-    match Snapshot::read(&container, |s| {
-        read(s.open_growing(&located.name, Access::Read)?)
-    }) {
+    let container = shard::container(folder, name);
+    match Snapshot::read(&container, |s| read(s.open_growing(name, Access::Read)?)) {
         // A corrupt journal does not change the format of the file.
-        Err(e) if e.status == Status::Format => {
-            read(located.folder.open(&located.name, Access::Read)?)
-        }
+        Err(e) if e.status == Status::Format => read(folder.open(name, Access::Read)?),
         result => result,
     }
 }
@@ -57,11 +53,23 @@ pub fn kind_of_broken(path: &OsStr) -> Option<Kind> {
     if frame::is_at(path, &Options::new()).unwrap_or(false) {
         return Some(Kind::Schunk);
     }
-    let is_table = || {
-        locate::folder(path)
-            .is_ok_and(|folder| folder.exists(OsStr::new(ROOTDIRS)).unwrap_or(false))
-    };
-    is_local(path).then(|| if is_table() { Kind::Table } else { Kind::Array })
+    let folder = is_local(path).then(|| locate::folder(path));
+    folder.map(|folder| folder.map_or(Kind::Array, |folder| kind_of_dataset(&folder)))
+}
+
+/// Like [`kind_of_broken`], for a storage.
+pub fn kind_of_broken_in(folder: &Arc<dyn Folder>) -> Option<Kind> {
+    if frame::is_frame(folder, OsStr::new(""), &Options::new()).unwrap_or(false) {
+        return Some(Kind::Schunk);
+    }
+    is_folder_in(folder).then(|| kind_of_dataset(folder))
+}
+
+fn kind_of_dataset(folder: &Arc<dyn Folder>) -> Kind {
+    match folder.exists(OsStr::new(ROOTDIRS)) {
+        Ok(true) => Kind::Table,
+        _ => Kind::Array,
+    }
 }
 
 /// Returns an error if a path is a single file that neither its name, nor its content, nor the
@@ -83,15 +91,8 @@ pub fn check_bag(path: &OsStr, options: &Options) -> Result<()> {
 
 /// Returns the format and the kind of a path or spec.
 pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
-    match frame::header_at(path, &Options::new()) {
-        Ok(None) => {}
-        Ok(Some(header)) if header.meta(B2ND).is_some() => return Ok((Format::B2nd, Kind::Array)),
-        Ok(Some(header)) if header.meta(CATERVA).is_some() => {
-            return Ok((Format::Caterva, Kind::Array));
-        }
-        Err(e) if e.status == Status::Missing || e.is_system_failure() => return Err(e),
-        // a corrupt frame is still a frame
-        _ => return Ok((Format::B2Frame, Kind::Schunk)),
+    if let Some(found) = identify_frame(frame::header_at(path, &Options::new()))? {
+        return Ok(found);
     }
     if is_folder(path)
         && let Some(found) = table::identify(&DatasetDir::local(path, false)?)?
@@ -100,16 +101,62 @@ pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
     }
     let files = spec::expand_nonempty(path)?;
     let first = files.first().ok_or_else(|| fail!(Argument, "no path"))?;
-    let (head, size) = read_head(&locate::locate(first)?)?;
+    let located = locate::locate(first)?;
+    let (head, size) = read_head(&located.folder, &located.name)?;
     if head.starts_with(BLOSCPACK) {
         return Ok((Format::Bloscpack, Kind::Schunk));
     }
-    identify_bag(path, first.as_bytes(), size)
+    let open = |options: &Options| Bag::open(path, options);
+    identify_bag(&path.display().to_string(), first.as_bytes(), size, open)
 }
 
-/// Identifies a bag. Bagz has no magic number: a file is a bag if it opens as one, and its name or
-/// its content shows one.
-fn identify_bag(path: &OsStr, first: &[u8], size: u64) -> Result<(Format, Kind)> {
+/// Like [`identify`], for a storage. It has no name that could show a format.
+pub fn identify_in(folder: &Arc<dyn Folder>) -> Result<(Format, Kind)> {
+    let name = OsStr::new("");
+    if let Some(found) = identify_frame(frame::header_in(folder, name, &Options::new()))? {
+        return Ok(found);
+    }
+    if is_folder_in(folder)
+        && let Some(found) = table::identify(&DatasetDir::of(folder))?
+    {
+        return Ok(found);
+    }
+    let (head, size) = read_head(folder, name)?;
+    if head.starts_with(BLOSCPACK) {
+        return Ok((Format::Bloscpack, Kind::Schunk));
+    }
+    let shard = ShardPath::new(folder.clone(), "");
+    let open = |options: &Options| Bag::open_in(std::slice::from_ref(&shard), options);
+    identify_bag(&folder.show(name), b"", size, open)
+}
+
+/// Returns whether a storage has no file of its own, as that of a dataset.
+fn is_folder_in(folder: &Arc<dyn Folder>) -> bool {
+    !folder.exists(OsStr::new("")).unwrap_or(true)
+}
+
+/// Returns the format and the kind of a frame with this header; `None` if there is no frame.
+fn identify_frame(header: Result<Option<frame::header::Header>>) -> Result<Option<(Format, Kind)>> {
+    match header {
+        Ok(None) => Ok(None),
+        Ok(Some(header)) if header.meta(B2ND).is_some() => Ok(Some((Format::B2nd, Kind::Array))),
+        Ok(Some(header)) if header.meta(CATERVA).is_some() => {
+            Ok(Some((Format::Caterva, Kind::Array)))
+        }
+        Err(e) if e.status == Status::Missing || e.is_system_failure() => Err(e),
+        // a corrupt frame is still a frame
+        _ => Ok(Some((Format::B2Frame, Kind::Schunk))),
+    }
+}
+
+/// Identifies a bag, which `open` opens. Bagz has no magic number: a file is a bag if it opens as
+/// one, and its name or its content shows one.
+fn identify_bag(
+    shown: &str,
+    first: &[u8],
+    size: u64,
+    open: impl Fn(&Options) -> Result<Bag>,
+) -> Result<(Format, Kind)> {
     // A mismatch of the checksums does not change the format.
     let mut options = Options::new().with(Opt::Verify, 0)?;
     let is_named = !is_codec_unspecified(CODEC_BY_NAME, first);
@@ -117,14 +164,12 @@ fn identify_bag(path: &OsStr, first: &[u8], size: u64) -> Result<(Format, Kind)>
     if !is_named {
         options = options.with(Opt::Codec, CODEC_NONE)?;
     }
-    let try_limits =
-        |separate: i64| Bag::open(path, &options.clone().with(Opt::BagLimits, separate)?);
+    let try_limits = |separate: i64| open(&options.clone().with(Opt::BagLimits, separate)?);
     let tail = try_limits(0).and_then(|bag| match size {
         _ if is_named => Ok(()),
         0 => Err(fail!(
             Format,
-            "{}: the file is empty and its name does not identify a format",
-            path.display()
+            "{shown}: the file is empty and its name does not identify a format"
         )),
         _ => bag.check_recognizable(),
     });

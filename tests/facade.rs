@@ -4,8 +4,8 @@
 use holdall::{
     Array, ArrayLayout, ArrowArrayStream, ArrowReader, Bag, BagChecksum, BagIndex, BagLimits,
     BagShards, BagWriter, Checksum, Codec, Element, Epoch, Filter, Format, Integrity, Kind,
-    Location, Options, Order, Schunk, Selection, Status, Storage, Table, Values, identify,
-    kind_of_broken, repair, verify,
+    Location, MemoryStorage, Options, Order, Schunk, Selection, Status, Storage, Table, Values,
+    identify, kind_of_broken, repair, verify,
 };
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
@@ -340,6 +340,47 @@ fn a_bag_is_identified_under_any_name() {
         let verified = verify(&path, &Options::new(), |_, _| true).unwrap();
         assert!(verified.is_intact(), "{i}");
     }
+}
+
+#[test]
+fn containers_in_memory_are_identified() {
+    let options = Options::new();
+    let memory = MemoryStorage::new();
+    assert_eq!(identify(&memory).unwrap_err().status(), Status::Missing);
+    for format in [Format::Bloscpack, Format::B2Frame] {
+        let memory = MemoryStorage::new();
+        let mut schunk = Schunk::create(&memory, format, 4, &options).unwrap();
+        schunk.append(&[7; 100]).unwrap();
+        schunk.commit().unwrap();
+        assert_eq!(identify(&memory).unwrap(), (format, Kind::Schunk));
+        let bytes = memory.bytes("").unwrap();
+        let location = Location::memory(bytes.to_vec());
+        assert_eq!(identify(location).unwrap(), (format, Kind::Schunk));
+    }
+    for format in [Format::B2nd, Format::Caterva, Format::Bcolz, Format::BlzRfc] {
+        let memory = MemoryStorage::new();
+        let layout = ArrayLayout::new(format);
+        let mut array = Array::create(&memory, "<i4", &[3], &layout, &options).unwrap();
+        array.commit().unwrap();
+        assert_eq!(identify(&memory).unwrap(), (format, Kind::Array));
+    }
+    let memory = MemoryStorage::new();
+    let mut table = Table::create(&memory, Format::Blz, &[("x", "<i4")], &options).unwrap();
+    table.commit().unwrap();
+    assert_eq!(identify(&memory).unwrap(), (Format::Blz, Kind::Table));
+    let memory = MemoryStorage::new();
+    let mut writer = BagWriter::create(&memory, &options).unwrap();
+    writer.append(b"a record").unwrap();
+    writer.commit().unwrap();
+    assert_eq!(identify(&memory).unwrap(), (Format::Bagz, Kind::Bag));
+
+    let is_broken = |bytes: &[u8]| {
+        let location = Location::memory(bytes.to_vec());
+        let status = identify(location.clone()).unwrap_err().status();
+        (status, kind_of_broken(location))
+    };
+    assert_eq!(is_broken(b"no container"), (Status::Format, None));
+    assert_eq!(is_broken(b""), (Status::Format, None));
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Functions for a container of any kind at a path.
+//! Functions for a container of any kind.
 #![forbid(unsafe_code)]
 
-use super::{Error, Format, Kind, Options, Result};
+use super::{Error, Format, Kind, Location, Options, Result};
 use crate::io::overlay::DryRun;
 use crate::repair::reading;
 use std::ffi::OsStr;
@@ -113,7 +113,7 @@ pub fn repair(path: impl AsRef<OsStr>, options: &Options) -> Result<Repaired> {
     Ok(Repaired { retained, dropped })
 }
 
-/// Identifies the format and the kind of the container at a path, by content.
+/// Identifies the format and the kind of a container, by content.
 ///
 /// A Bloscpack file is a [`Kind::Schunk`], even if [`Array::open`](crate::Array::open) opens it. A
 /// folder in the BLZ RFC layout with separate fields is a [`Kind::Table`] and also opens as an
@@ -131,14 +131,20 @@ pub fn repair(path: impl AsRef<OsStr>, options: &Options) -> Result<Repaired> {
 /// # std::fs::remove_file(path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn identify(path: impl AsRef<OsStr>) -> Result<(Format, Kind)> {
-    crate::identify::identify(path.as_ref()).map_err(Error)
+pub fn identify(location: impl Into<Location>) -> Result<(Format, Kind)> {
+    location
+        .into()
+        .with(crate::identify::identify, crate::identify::identify_in)
 }
 
 /// Returns the kind of a container that [`identify`] refuses because it is corrupt or was never
-/// committed, or `None` if nothing at the path shows one.
-pub fn kind_of_broken(path: impl AsRef<OsStr>) -> Option<Kind> {
-    crate::identify::kind_of_broken(path.as_ref())
+/// committed, or `None` if nothing shows one.
+pub fn kind_of_broken(location: impl Into<Location>) -> Option<Kind> {
+    let in_folder = |folder: &_| Ok(crate::identify::kind_of_broken_in(folder));
+    let kind = location
+        .into()
+        .with(|path| Ok(crate::identify::kind_of_broken(path)), in_folder);
+    kind.ok().flatten()
 }
 
 /// Returns the versions of the library and its codecs, such as `0.2.0 zstd/1.5.7`.

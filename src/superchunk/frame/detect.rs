@@ -88,11 +88,22 @@ pub fn is_at(path: &OsStr, options: &Options) -> Result<bool> {
 
 /// Returns the header of the frame at this path; none if it is not a frame.
 pub fn header_at(path: &OsStr, options: &Options) -> Result<Option<Header>> {
-    if !is_at(path, options)? {
+    match locate_frame(path) {
+        Err(e) if !e.is_system_failure() => Ok(None),
+        location => location.and_then(|(folder, name)| header_in(&folder, &name, options)),
+    }
+}
+
+/// Returns the header of the frame `name` in `folder`; none if it is not a frame.
+pub fn header_in(
+    folder: &Arc<dyn Folder>,
+    name: &OsStr,
+    options: &Options,
+) -> Result<Option<Header>> {
+    if !is_frame(folder, name, options)? {
         return Ok(None);
     }
-    let (folder, name) = locate_frame(path)?;
-    let storage = FrameStorage::find(&folder, &name)?;
+    let storage = FrameStorage::find(folder, name)?;
     if !storage.sparse && storage.is_uncommitted()? {
         return Err(fail!(
             Missing,

@@ -60,7 +60,7 @@ mod write;
 mod write_parallel;
 
 pub use create::NewFrame;
-pub use detect::{header_at, is_at, is_frame, take_requested_params};
+pub use detect::{header_at, header_in, is_at, is_frame, take_requested_params};
 pub use handle::Frame;
 pub use repair::repair;
 #[cfg(any(test, feature = "internals"))]
