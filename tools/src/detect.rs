@@ -280,7 +280,7 @@ fn is_tfrecord(head: &[u8]) -> bool {
 
 /// A chunk has no magic string. A file is one if the folder is that of a sparse frame.
 fn is_chunk_of_frame(path: &FileName) -> bool {
-    let folder = Path::new(path).parent();
+    let folder = path.path().parent();
     let folder = folder.map(|folder| match folder.as_os_str().is_empty() {
         true => Path::new("."),
         false => folder,

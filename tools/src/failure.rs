@@ -1,7 +1,7 @@
 //! Why a command does not succeed, and the exit codes.
 
-use crate::detect;
 use crate::file_name::FileName;
+use crate::{detect, standard};
 use std::fmt::Display;
 use std::io;
 
@@ -58,6 +58,11 @@ pub fn library_with(path: &FileName, error: &holdall::Error, hint: &str) -> Fail
     if error.status() == holdall::Status::Cancelled && crate::signals::stopped() {
         return Failure::Stopped;
     }
+    if error.status() == holdall::Status::Missing
+        && let Err(refused) = standard::refuse_unread(path)
+    {
+        return refused;
+    }
     if let Some(text) = not_a_container(path, error) {
         return Failure::Message(text);
     }
@@ -73,9 +78,14 @@ fn not_a_container(path: &FileName, error: &holdall::Error) -> Option<String> {
         return Some(format!("{path}: a torn or corrupt bag: {reason} (repair restores it)"));
     }
     let is_format = |error: &holdall::Error| error.status() == holdall::Status::Format;
-    let about = std::fs::metadata(path).ok()?;
-    let is_folder = about.is_dir();
-    let has_bytes = about.is_file() && about.len() > 0 && !detect::is_named_bag(path);
+    let (is_folder, has_bytes) = match standard::input().filter(|_| path.is_standard()) {
+        Some(bytes) => (false, !bytes.is_empty()),
+        None => {
+            let about = std::fs::metadata(path).ok()?;
+            let has_bytes = about.is_file() && about.len() > 0 && !detect::is_named_bag(path);
+            (about.is_dir(), has_bytes)
+        }
+    };
     let is_known = || {
         !holdall::identify(path).is_err_and(|error| is_format(&error))
             || holdall::kind_of_broken(path).is_some()
@@ -83,7 +93,10 @@ fn not_a_container(path: &FileName, error: &holdall::Error) -> Option<String> {
     if !is_format(error) || !(is_folder || has_bytes) || is_known() {
         return None;
     }
-    let remedy = "pack and convert make a container of a file";
+    let remedy = match path.is_standard() {
+        true => "pack, and convert with --from or --dtype, make a container of a file",
+        false => "pack and convert make a container of a file",
+    };
     Some(match detect::stored_format(path) {
         _ if is_folder => format!(
             "{path}: a folder that is no container: expected a dataset of bcolz or BLZ, a sparse frame, or a file (ls lists the containers in a folder)"

@@ -3,7 +3,7 @@
 use crate::report::printable;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -24,6 +24,11 @@ impl FileName {
     /// The name of an input in messages.
     pub fn of_input(&self) -> FileName {
         if self.is_standard() { FileName::from("standard input") } else { self.clone() }
+    }
+
+    /// The name as a path, also that of a file "-".
+    pub fn path(&self) -> &Path {
+        Path::new(&self.0)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -74,15 +79,9 @@ impl Serialize for FileName {
     }
 }
 
-impl AsRef<OsStr> for FileName {
-    fn as_ref(&self) -> &OsStr {
-        &self.0
-    }
-}
-
 impl AsRef<Path> for FileName {
     fn as_ref(&self) -> &Path {
-        Path::new(&self.0)
+        self.path()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result, system};
 use crate::file_name::FileName;
-use crate::{failure, progress, signals};
+use crate::{failure, progress, signals, standard};
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::fd::AsFd;
@@ -110,6 +110,9 @@ impl Read for Input {
 
 /// Refuses an output that is the input.
 pub fn refuse_same(input: &FileName, out: &FileName) -> Result {
+    if input.is_standard() || out.is_standard() {
+        return Ok(());
+    }
     match (std::fs::metadata(input), std::fs::metadata(out)) {
         (Ok(from), Ok(to)) if is_same(&from, &to) => Err(read_and_written(out)),
         _ => Ok(()),
@@ -138,6 +141,9 @@ fn take_peeked(dst: &mut [u8]) -> usize {
 /// the end.
 pub fn peek_standard_input(n: usize) -> Vec<u8> {
     let n = n.min(PEEK);
+    if let Some(container) = standard::input() {
+        return container[..n.min(container.len())].to_vec();
+    }
     let (Ok(mut file), Ok(mut peeked)) = (standard_input(), PEEKED.lock()) else {
         return Vec::new();
     };
@@ -202,12 +208,12 @@ impl OutputFile {
             }
             _ => {}
         }
-        let folder = match Path::new(path).parent() {
+        let folder = match path.path().parent() {
             Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
             Some(folder) => folder,
             None => Path::new("/"),
         };
-        let mut prefix = Path::new(path).file_name().unwrap_or_default().to_owned();
+        let mut prefix = path.path().file_name().unwrap_or_default().to_owned();
         prefix.push(".holdall-part-");
         let temporary = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder);
         // the message names the file, not its folder
@@ -304,7 +310,7 @@ fn set_rights(file: &File, path: &FileName) -> io::Result<()> {
 
 /// Makes a name durable; some file systems cannot, and need not.
 fn sync_folder_of(path: &FileName) -> io::Result<()> {
-    let folder = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path.path().parent().filter(|folder| !folder.as_os_str().is_empty());
     let opened = File::open(folder.unwrap_or(Path::new(".")))?;
     match opened.sync_all() {
         Err(error) if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTSUP)) => {

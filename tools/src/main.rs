@@ -17,6 +17,7 @@ mod relay;
 mod report;
 mod rows;
 mod signals;
+mod standard;
 mod superchunk;
 
 use clap::FromArgMatches;
@@ -30,6 +31,7 @@ use std::time::Instant;
 fn run(command: &Command, usage: &Usage) -> Result<Exit> {
     usage.check()?;
     check_environment()?;
+    standard::load(command)?;
     match command {
         Command::Info(args) => commands::info::run(args, usage),
         Command::Ls(args) => commands::ls::run(args),

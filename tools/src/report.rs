@@ -142,10 +142,18 @@ pub fn translated(message: &str) -> String {
         .fold(message.to_owned(), |text, (library, tool)| text.replace(library, tool))
 }
 
+/// The name of a container in memory in messages of the library.
+const IN_MEMORY: &str = "(memory)";
+
 /// The message of the library, with the path if it does not name it.
 pub fn library_message(path: &FileName, error: &holdall::Error) -> String {
-    let message = error.to_string();
-    let named = path.is_empty() || message.contains(&*path.text());
+    let mut message = error.to_string();
+    let named = if path.is_standard() {
+        message = message.replace(IN_MEMORY, "-");
+        message.contains("-: ")
+    } else {
+        path.is_empty() || message.contains(&*path.text())
+    };
     let prefix = if named { String::new() } else { format!("{path}: ") };
     prefix + &translated(&message)
 }

@@ -293,7 +293,7 @@ class Ways(Base):
             (["odd", "b.bag"], "--from"),
             (["-", "b.bag"], "--from"),
             (["x.csv", "b.bag", "--from", "csv"], "--from lines"),
-            (["x.txt", "-", "--to", "bagz"], "not to '-'"),
+            (["x.txt", "-", "--to", "bagz", "--separate"], "'-' takes one"),
             (["x.txt", "b.bag", "--codec", "lz4"], "--codec"),
             (["x.txt", "b.bag", "--chunks", "3"], "--chunks"),
             (["a.bag", "b.txt", "--shards", "3"], "--shards"),

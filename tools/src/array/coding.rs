@@ -1,11 +1,10 @@
 //! The codec, level and filters of the chunks of an array, by name.
 
-use crate::detect;
 use crate::file_name::FileName;
+use crate::{detect, standard};
 use holdall::Array;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 /// Offsets in the header of a frame, and its length as far as it is read.
 const FILTERS_AT: usize = 0x47;
@@ -70,9 +69,13 @@ impl Coding {
 }
 
 fn header(path: &FileName, at: u64) -> Option<[u8; HEADER]> {
-    let path = Path::new(path);
-    let path = if path.is_dir() { path.join("chunks.b2frame") } else { path.to_owned() };
     let mut header = [0; HEADER];
+    if let Some(bytes) = standard::input().filter(|_| path.is_standard()) {
+        header.copy_from_slice(bytes.get(usize::try_from(at).ok()?..)?.get(..HEADER)?);
+        return Some(header);
+    }
+    let path = path.path();
+    let path = if path.is_dir() { path.join("chunks.b2frame") } else { path.to_owned() };
     File::open(path).ok()?.read_exact_at(&mut header, at).ok()?;
     Some(header)
 }

@@ -10,7 +10,7 @@ use crate::output::{self, Output};
 use crate::report::{self, plural};
 use crate::superchunk::packing;
 use crate::superchunk::source::Damage;
-use crate::{detect, options, progress, rows, signals, usage};
+use crate::{detect, options, progress, rows, signals, standard, usage};
 use holdall::{Array, ArrayLayout, Format, Integrity, Schunk};
 
 /// The format of the container that convert writes; None: a plain file, or a bag.
@@ -106,7 +106,7 @@ pub fn array(
             let options = options::converting(args)?;
             converting(out, bytes, damage, |damage| {
                 let copy = if force { Array::copy_replacing } else { Array::copy_to };
-                copied(copy(array, out, &layout, &options), out, force, damage)
+                copied(copy(array, standard::output(out), &layout, &options), out, force, damage)
             })
         }
         (DataFormat::Npy | DataFormat::Raw, _) if !has_objects => {
@@ -147,7 +147,7 @@ fn flat(
     let create = if args.output.force { Schunk::replace } else { Schunk::create };
     let type_size = packing::type_size(array.item_size() as u64);
     let (mut done, total) = (0, array.content_bytes());
-    let mut schunk = create(out, Format::B2Frame, type_size, &options)
+    let mut schunk = create(standard::output(out), Format::B2Frame, type_size, &options)
         .map_err(creation(out, args.output.force))?;
     Items::of(array, path, None, None)?.each(damage, |bytes| {
         schunk.append(bytes).map_err(library(out))?;

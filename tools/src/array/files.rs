@@ -10,7 +10,6 @@ use holdall::{Array, Format};
 use serde_json::{Value as Json, json};
 use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
 
 /// The most missing chunks that are listed.
 const MOST_MISSING: u64 = 1 << 16;
@@ -58,7 +57,7 @@ impl<'a> Files<'a> {
     }
 
     fn find(&mut self, below: &str, folder: Part) -> Result {
-        let path = Path::new(&self.dataset.path).join(below);
+        let path = self.dataset.path.path().join(below);
         let failed = |error| system(&path.to_string_lossy())(error);
         let entries = match fs::read_dir(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(()),
@@ -166,7 +165,7 @@ impl<'a> Files<'a> {
 
 /// Refuses a dataset in whose folder are files of others, which a copy would lack.
 pub fn refuse_unknown(dataset: &Dataset) -> Result {
-    if detect::is_frame(dataset.format) {
+    if detect::is_frame(dataset.format) || dataset.path.is_standard() {
         return Ok(());
     }
     match Files::of(dataset)?.unknown {
@@ -182,6 +181,9 @@ pub fn refuse_unknown(dataset: &Dataset) -> Result {
 /// Prints the files of a dataset, for `holdall info --files`.
 pub fn print(args: &Info, dataset: &Dataset, output: &mut Output) -> Result {
     let path = &args.path;
+    if path.is_standard() {
+        return Err(failure!("{path}: --files is for datasets in folders"));
+    }
     let about = fs::metadata(path).map_err(system(path))?;
     let mut files = match about.is_file() {
         true => vec![(String::from_utf8_lossy(path.split().1).into_owned(), Some(about.len()))],

@@ -15,7 +15,7 @@ use crate::file_name::FileName;
 use crate::files::{Input, OutputFile};
 use crate::superchunk::pack::spare_chunks;
 use crate::superchunk::packing::{self, Packing, Target};
-use crate::{failure, options, signals, usage};
+use crate::{failure, options, signals, standard, usage};
 use holdall::{Array, ArrayLayout, Format, Options, Schunk};
 
 /// The container that the items become.
@@ -31,12 +31,13 @@ impl New<'_> {
     fn schunk(&self, format: Format, item_size: u64, options: &Options) -> Result<Schunk> {
         let type_size = packing::type_size(item_size);
         let create = if self.force { Schunk::replace } else { Schunk::create };
-        create(self.out, format, type_size, options).map_err(creation(self.out, self.force))
+        create(standard::output(self.out), format, type_size, options)
+            .map_err(creation(self.out, self.force))
     }
 
     fn array(&self, dtype: &str, shape: &[u64], layout: &ArrayLayout) -> Result<Array> {
         let create = if self.force { Array::replace } else { Array::create };
-        create(self.out, dtype, shape, layout, &self.options)
+        create(standard::output(self.out), dtype, shape, layout, &self.options)
             .map_err(creation(self.out, self.force))
     }
 

@@ -20,7 +20,7 @@ use crate::failure::{Exit, Result};
 use crate::file_name::FileName;
 use crate::files::Input;
 use crate::report::{self, plural};
-use crate::{detect, output, progress, signals, usage};
+use crate::{detect, output, progress, signals, standard, usage};
 use holdall::{Bag, Codec, Format, Status};
 use std::os::unix::ffi::OsStrExt;
 
@@ -86,9 +86,6 @@ const READER: [&str; 7] =
 /// Checks an IN that becomes a bag, if neither an option nor its name says what it is.
 fn check_bag_in(args: &Convert, input: &FileName, out: &FileName) -> Result {
     const FORMATS: &str = "lines, lengths32, lengths64, tfrecord or arrow";
-    if input.is_standard() {
-        return Err(usage!("--from says what standard input is: {FORMATS}"));
-    }
     match detect::identify(input, None) {
         _ if args.input.from == Some(DataFormat::Bagz) => Ok(()),
         Ok((Format::Bagz, _)) => Ok(()),
@@ -110,9 +107,6 @@ fn check_formats(
 ) -> Result<(RecordFormat, RecordFormat)> {
     use RecordFormat::Bag;
     match (from, to) {
-        (_, Some(Bag)) if out.is_standard() => {
-            Err(usage!("a bag is not written from front to back: not to '-'"))
-        }
         (Some(Bag), Some(Bag)) => check_bag_in(args, input, out).map(|()| (Bag, Bag)),
         (Some(from), Some(to)) if from == Bag || to == Bag => Ok((from, to)),
         (None, Some(Bag)) => Err(usage!(
@@ -190,9 +184,10 @@ fn from_bag(args: &Convert, input: &FileName, out: &FileName, plan: &Plan) -> Re
 /// Returns whether no file has a name for compressed records.
 fn is_plain_by_name(spec: &FileName) -> bool {
     // opening it reports an error
-    Bag::files(spec).is_ok_and(|files| {
-        !files.iter().any(|file| file.as_os_str().as_bytes().ends_with(b".bagz"))
-    })
+    spec.is_standard()
+        || Bag::files(spec.path()).is_ok_and(|files| {
+            !files.iter().any(|file| file.as_os_str().as_bytes().ends_with(b".bagz"))
+        })
 }
 
 fn to_file(args: &Convert, input: &FileName, out: &FileName, to: RecordFormat) -> Result<Exit> {
@@ -232,6 +227,9 @@ pub fn run(args: &Convert, usage: &Usage, input: &FileName, out: &FileName) -> R
     usage.refuse(&NEVER, "arrays, tables and superchunks, not for records")?;
     let (from, to) = check_formats(args, input, out, from, to)?;
     check_options(usage, from, to)?;
+    if to == RecordFormat::Bag {
+        output::refuse_terminal(Some(out), "bytes")?;
+    }
     signals::catch();
     progress::begin("convert");
     if to != RecordFormat::Bag {
@@ -245,5 +243,6 @@ pub fn run(args: &Convert, usage: &Usage, input: &FileName, out: &FileName) -> R
         RecordFormat::Bag => from_bag(args, input, out, &plan)?,
         from => from_file(args, input, from, &plan)?,
     };
+    standard::finish(out)?;
     Ok(Exit::damaged(damaged > 0))
 }

@@ -53,7 +53,7 @@ fn describe(args: &Info) -> Result<Map<String, Value>> {
             facts.retain(|name, _| !["format", "kind", "limits", "shards"].contains(&&name[..]));
             Ok(Value::Object(facts))
         };
-        let files = Bag::files(path).map_err(library(path))?;
+        let files = Bag::files(path.path()).map_err(library(path))?;
         all.insert("files".to_owned(), files.iter().map(file).collect::<Result<_>>()?);
     }
     Ok(all)

@@ -7,7 +7,7 @@ use crate::cli::groups::BagTarget;
 use crate::failure::{Exit, Result};
 use crate::file_name::FileName;
 use crate::files::{self, Input};
-use crate::{detect, progress, signals, usage};
+use crate::{detect, output, progress, signals, standard, usage};
 
 /// Names of containers that convert makes.
 const OTHERS: [(&str, &[&str]); 2] =
@@ -50,6 +50,10 @@ fn plan(args: &Pack, inputs: &[FileName], out: &FileName) -> Result<Plan> {
         return Err(usage!("one operand too many, '{more}'"));
     }
     let mode = Mode::of(args.append, args.output.force)?;
+    if mode == Mode::Append && out.is_standard() {
+        return Err(usage!("--append is for a bag that exists: not '-'"));
+    }
+    output::refuse_terminal(Some(out), "bytes")?;
     let target = BagTarget::of(&args.encoding, &args.bag);
     let plan = Plan::new(out, mode, &args.bag, &target, args.threads, &args.sync)?;
     Ok(if args.interleaved { plan.interleaved() } else { plan })
@@ -74,5 +78,6 @@ pub fn run(args: &Pack, inputs: &[FileName], out: &FileName) -> Result<Exit> {
     }
     let done = if plan.mode == Mode::Append { "appended" } else { "packed" };
     writer.commit(Some(done))?;
+    standard::finish(out)?;
     Ok(Exit::Done)
 }

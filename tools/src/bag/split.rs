@@ -56,7 +56,7 @@ pub fn run(args: &Split) -> Result<Exit> {
 
 /// Removes a bag that was just written, with its checksums.
 fn remove(spec: &FileName) {
-    for file in Bag::files(spec).unwrap_or_default() {
+    for file in Bag::files(spec.path()).unwrap_or_default() {
         let mut checksums = OsString::from("checksums.");
         checksums.push(file.file_name().unwrap_or_default());
         // what cannot be removed stays

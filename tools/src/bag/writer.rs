@@ -8,7 +8,7 @@ use crate::cli::groups::{BagCodec, BagOutput, BagTarget, Encoding, Sync};
 use crate::failure::{Failure, Result, library};
 use crate::file_name::FileName;
 use crate::report::{self, plural};
-use crate::{failure, options, progress, signals, usage};
+use crate::{failure, options, progress, signals, standard, usage};
 use holdall::{Bag, BagLimits, BagShards, BagWriter, Checksum, Options};
 
 impl BagTarget {
@@ -88,9 +88,9 @@ impl Plan {
     pub fn open(&self) -> Result<Writer<'_>> {
         let (path, options) = (&self.path, &self.options);
         let writer = match self.mode {
-            Mode::Create => BagWriter::create(path, options),
-            Mode::Replace => BagWriter::replace(path, options),
-            Mode::Append => BagWriter::open(path, options),
+            Mode::Create => BagWriter::create(standard::output(path), options),
+            Mode::Replace => BagWriter::replace(standard::output(path), options),
+            Mode::Append => BagWriter::open(standard::output(path), options),
         };
         Ok(Writer {
             plan: self,
@@ -114,8 +114,11 @@ fn opening(path: &FileName, error: &holdall::Error) -> Failure {
 }
 
 fn check_shards(out: &FileName, output: &BagOutput) -> Result {
-    if out.is_standard() {
-        return Err(usage!("a bag is not written from front to back: not to '-'"));
+    if output.shards.is_some() {
+        standard::refuse_files(out, "a bag with --shards", "omit --shards")?;
+    }
+    if output.separate {
+        standard::refuse_files(out, "a bag with --separate", "omit --separate")?;
     }
     let mut after_at = out.split().1.iter().skip_while(|byte| **byte != b'@').skip(1);
     let is_set = after_at.next().is_some_and(|byte| *byte == b'*' || byte.is_ascii_digit());
@@ -183,7 +186,8 @@ impl Writer<'_> {
         };
         let (records, bytes, size) = (self.records, self.bytes, self.writer.len());
         // a failure to find that out is no failure to write
-        let stored = Bag::open_with(path, &self.plan.reading).map_or(0, |bag| bag.stored_bytes());
+        let stored = Bag::open_with(standard::output(path), &self.plan.reading);
+        let stored = stored.map_or(0, |bag| bag.stored_bytes());
         report::note(&format!(
             "{path}: {records} record{} of {bytes} byte{} {done}; now {size} record{} in {stored} bytes",
             plural(records),

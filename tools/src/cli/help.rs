@@ -43,6 +43,12 @@ const LAST: &str = "skip-damaged unchecked threads map memory-limit no-sync no-l
 /// Help of operands of most commands.
 const OPERANDS: &str = "path: Container; NAME@N.bagz is a bag of N files
 paths: Containers; NAME@N.bagz is a bag of N files";
+/// What is added to it for commands that read a container from standard input.
+const STANDARD_INPUT: &str = " (-: standard input)";
+const READ_STANDARD_INPUT: &[&str] = &[
+    "info", "schema", "count", "identify", "cat", "head", "tail", "sample", "stats", "view",
+    "diff", "sum",
+];
 
 /// Returns whether a line of a text begins a section.
 pub fn is_heading(line: &str) -> bool {
@@ -69,7 +75,13 @@ fn with_help(header: &str, command: &str, arg: Arg) -> Arg {
         Some("FOLDER") => ValueHint::DirPath,
         _ => ValueHint::Other,
     };
-    let arg = own.or(common).into_iter().fold(arg, |arg, help| arg.help(help.to_owned()));
+    let note = if arg.is_positional() && READ_STANDARD_INPUT.contains(&command) {
+        STANDARD_INPUT
+    } else {
+        ""
+    };
+    let help = own.or(common).map(|help| format!("{help}{note}"));
+    let arg = help.into_iter().fold(arg, |arg, help| arg.help(help));
     let arg = if arg.get_action().takes_values() { arg.value_hint(hint) } else { arg };
     if arg.is_positional() {
         return arg;

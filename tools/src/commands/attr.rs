@@ -11,11 +11,12 @@ use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
 use crate::file_name::FileName;
 use crate::output::Output;
-use crate::{failure, files, options, usage};
+use crate::{failure, files, options, standard, usage};
 use holdall::{Format, Options};
 
 /// Refuses containers without attributes.
 fn check(path: &FileName) -> Result {
+    standard::refuse_unread(path)?;
     match (detect::format(path, None), detect::container(path, None)) {
         (Some(Format::Bloscpack), _) => {}
         (Some(format), _) if detect::is_frame(format) => return Ok(()),

@@ -10,7 +10,7 @@ use crate::failure::{Exit, Result};
 use crate::file_name::FileName;
 use crate::rows::compression;
 use crate::superchunk::source::Damage;
-use crate::{array, bag, cli, options, output, rows, superchunk, usage};
+use crate::{array, bag, cli, options, output, rows, standard, superchunk, usage};
 use holdall::Format;
 
 /// Formats by the ending of the name; those of bags and of files of records are in `bag::records`,
@@ -125,13 +125,12 @@ impl Conversion<'_> {
 
     fn check(&self, to: DataFormat, is_table: bool) -> Result {
         let (args, format) = (self.args, format_of(to));
-        if self.input.is_standard() && self.from.is_none() {
-            return Err(usage!(
-                "a container is not read from standard input: not '-' (but --from csv, jsonl or npy, or --dtype)"
-            ));
+        if let Some(format @ (Format::Bcolz | Format::Blz | Format::BlzRfc)) = format {
+            let what = format!("a dataset of {}", detect::format_name(format));
+            standard::refuse_files(self.out, &what, "--to b2nd or blpk, csv, jsonl or npy")?;
         }
-        if self.out.is_standard() && format.is_some() {
-            return Err(usage!("a container is not written from front to back: not to '-'"));
+        if args.layout.sparse {
+            standard::refuse_files(self.out, "a sparse frame", "omit --sparse")?;
         }
         if !matches!(to, DataFormat::Csv | DataFormat::Jsonl) {
             output::refuse_terminal(Some(self.out), "bytes")?;
@@ -231,5 +230,6 @@ pub fn run(args: &Convert, usage: &Usage) -> Result<Exit> {
         &["limits", "limits-storage", "shard-order", "dictionary", "shards", "shard", "separate"],
         "records: of bags, or files of lines, TFRecord and the like",
     )?;
-    Conversion { args, usage, input, out, from: None }.run()
+    let code = Conversion { args, usage, input, out, from: None }.run()?;
+    standard::finish(out).map(|()| code)
 }

@@ -18,7 +18,6 @@ use crate::report::{plural, printable};
 use crate::{options, report};
 use holdall::{BagLimits, Options};
 use serde_json::{Value as Json, json};
-use std::path::Path;
 
 /// Folders in folders: deeper ones are ignored.
 const DEPTH: usize = 64;
@@ -48,7 +47,7 @@ fn names_in(path: &FileName) -> Result<Vec<FileName>> {
 }
 
 fn exists(path: Vec<u8>) -> bool {
-    Path::new(&FileName::from(path)).exists()
+    FileName::from(path).path().exists()
 }
 
 /// Returns whether a file has the name of a bag. The limits and the checksums of a bag are files of
@@ -66,7 +65,7 @@ impl<F: FnMut(Found) -> Result> Walk<F> {
     /// Walks from a path. What it shows is relative to a folder that is no container. Returns
     /// whether all containers were opened.
     pub fn run(path: &FileName, reading: &Reading, each: F) -> Result<bool> {
-        let is_plain = Path::new(path).is_dir() && detect::container(path, None) == Container::Bag;
+        let is_plain = path.path().is_dir() && detect::container(path, None) == Container::Bag;
         let options = options::reading(reading);
         let mut walk = Walk { options, each, has_failed: false };
         let shown = if is_plain { FileName::default() } else { path.clone() };

@@ -19,6 +19,9 @@ const PIECE: u64 = 8 << 20;
 
 pub fn run(args: &Merge, usage: &Usage) -> Result<Exit> {
     let (inputs, out) = operands(&args.paths, &args.output)?;
+    if out.is_standard() {
+        return Err(usage!("merge writes files: not to '-'"));
+    }
     if let Some(input) = inputs.iter().find(|input| detect::is_missing(input)) {
         holdall::identify(input).map_err(library(input))?;
     }

@@ -26,7 +26,6 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::Path;
 
 /// Bytes of a list of columns that are read at most.
 const LIST: u64 = 16 << 20;
@@ -91,7 +90,7 @@ impl Damage {
         let options = options.follow_links(args.follow_links);
         let options = options::given(options, args.memory_limit, Options::memory_limit);
         // what prevents verification is one of the faults
-        let _ = holdall::verify(&args.path, &options, |part, fault| {
+        let _ = holdall::verify(args.path.path(), &options, |part, fault| {
             let message = fault.message();
             let message = message.strip_prefix(&format!("{part}: ")).unwrap_or(message);
             damage.has_metadata |= fault.position().is_none() && message.starts_with("metadata");
@@ -111,7 +110,7 @@ impl Damage {
 
 /// The columns in the list of a table that are no arrays that can be repaired.
 fn lost_columns(path: &FileName, in_memory: &Options) -> Vec<String> {
-    let (path, mut text) = (Path::new(path), String::new());
+    let (path, mut text) = (path.path(), String::new());
     let list = path.join("__rootdirs__");
     if fs::metadata(&list).is_ok_and(|about| about.is_file())
         && let Ok(file) = File::open(list)
@@ -132,7 +131,7 @@ fn chunks(args: &Repair, container: Container, found: &mut Found) -> Result<bool
     let path = &args.path;
     let options = repair_options(common_options(args)?, args);
     let in_memory = options.clone().dry_run(true);
-    let planned = holdall::repair(path, &in_memory).map_err(library(path))?;
+    let planned = holdall::repair(path.path(), &in_memory).map_err(library(path))?;
     // superchunks and frames
     let is_chunked = |format| format == Format::Bloscpack || detect::is_frame(format);
     let is_superchunk =
@@ -152,7 +151,7 @@ fn chunks(args: &Repair, container: Container, found: &mut Found) -> Result<bool
     let done = if args.dry_run {
         planned
     } else {
-        holdall::repair(path, &options).map_err(library(path))?
+        holdall::repair(path.path(), &options).map_err(library(path))?
     };
     let reading = result_options(Options::new(), args);
     let metadata_is_intact = || {
@@ -190,7 +189,7 @@ fn unit_count(found: &Found, n: u64) -> String {
 fn records(args: &Repair, found: &mut Found) -> Result<bool> {
     let (path, mut first) = (&args.path, None);
     let options = repair_options(common_options(args)?, args);
-    let repaired = holdall::repair(path, &options).map_err(library(path))?;
+    let repaired = holdall::repair(path.path(), &options).map_err(library(path))?;
     (found.retained, found.lost) = (Some(repaired.retained), Some(repaired.dropped));
     let is_cut = args.skip_damaged && repaired.dropped > 0;
     if is_cut {
@@ -199,7 +198,7 @@ fn records(args: &Repair, found: &mut Found) -> Result<bool> {
         ));
     }
     let options = result_options(common_options(args)?, args);
-    let verified = holdall::verify(path, &options, |_, fault| {
+    let verified = holdall::verify(path.path(), &options, |_, fault| {
         first.get_or_insert_with(|| fault.clone());
         true
     });

@@ -7,7 +7,7 @@ use crate::failure::{Exit, Result};
 use crate::file_name::FileName;
 use crate::superchunk::source::Source;
 use crate::superchunk::unpack::unpack;
-use crate::{failure, options, output, usage};
+use crate::{failure, options, output};
 use holdall::Format;
 
 /// Refuses containers whose content is not stored as one sequence of bytes.
@@ -31,9 +31,6 @@ fn check(input: &FileName) -> Result {
 
 pub fn run(args: &Unpack) -> Result<Exit> {
     let (input, out) = cli::one_operand(&args.paths, &args.output)?;
-    if input.is_standard() {
-        return Err(usage!("a superchunk is not read from front to back: not from '-'"));
-    }
     check(input)?;
     output::refuse_terminal(Some(out), "bytes")?;
     let options = options::reading(&args.reading);

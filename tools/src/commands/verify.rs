@@ -93,7 +93,7 @@ impl Verification<'_, '_> {
         let (mut verdict, mut printed) = (Verdict::default(), Ok(()));
         self.put(&format!(r#"{{"path":{},"faults":["#, json!(path)))?;
         progress::begin_with("verify", self.args.progress);
-        let verified = holdall::verify(path, options, |part, fault| {
+        let verified = holdall::verify(path.path(), options, |part, fault| {
             if !fault.status().is_corruption() {
                 library(path)(fault.clone()).report_message();
                 verdict.has_failed = true;
@@ -176,7 +176,7 @@ impl Verification<'_, '_> {
             && path.bytes().iter().any(|byte| matches!(byte, b'@' | b','))
             && detect::container(path, self.args.source.frame.at) == Container::Bag
         {
-            let found = Bag::files(path).unwrap_or_default();
+            let found = Bag::files(path.path()).unwrap_or_default();
             files = found.into_iter().map(|file| file.into_os_string().into()).collect();
         }
         let is_known = verdict.has_counts() || !(verdict.has_failed || verdict.is_changed);

@@ -7,7 +7,7 @@ use crate::cli::Convert;
 use crate::failure::{Result, creation, library};
 use crate::file_name::FileName;
 use crate::report::plural;
-use crate::{detect, failure, options};
+use crate::{detect, failure, options, standard};
 use holdall::{Array, ArrayLayout, Format, Options, Table, Values};
 
 pub struct Target {
@@ -124,9 +124,9 @@ fn create_table(
     let names = frame.columns.iter().map(|column| column.name.as_str());
     let columns: Vec<(&str, &str)> = names.zip(dtypes.iter().map(String::as_str)).collect();
     let created = if args.output.force {
-        Table::replace(path, format, &columns, options)
+        Table::replace(standard::output(path), format, &columns, options)
     } else {
-        Table::create(path, format, &columns, options)
+        Table::create(standard::output(path), format, &columns, options)
     };
     created.map_err(creation(path, args.output.force))
 }
@@ -154,9 +154,9 @@ fn create_array(
         layout = layout.chunks(&chunks.0);
     }
     let created = if args.output.force {
-        Array::replace(path, &dtype, &shape, &layout, options)
+        Array::replace(standard::output(path), &dtype, &shape, &layout, options)
     } else {
-        Array::create(path, &dtype, &shape, &layout, options)
+        Array::create(standard::output(path), &dtype, &shape, &layout, options)
     };
     created.map_err(creation(path, args.output.force))
 }

@@ -9,7 +9,7 @@ use crate::cli::Convert;
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result};
 use crate::file_name::FileName;
-use crate::{failure, options};
+use crate::{failure, options, standard};
 use holdall::{Format, Schunk};
 
 pub fn run(args: &Convert, input: &FileName, out: &FileName, to: DataFormat) -> Result<Exit> {
@@ -21,7 +21,12 @@ pub fn run(args: &Convert, input: &FileName, out: &FileName, to: DataFormat) -> 
             let options = options::converting(args)?;
             converting(out, source.schunk.len(), &mut damage, |damage| {
                 let copy = if force { Schunk::copy_replacing } else { Schunk::copy_to };
-                copied(copy(&source.schunk, out, format, &options), out, force, damage)
+                copied(
+                    copy(&source.schunk, standard::output(out), format, &options),
+                    out,
+                    force,
+                    damage,
+                )
             })
         }
         None if to == DataFormat::Raw => unpack("convert", &source, &mut damage, out, force),

@@ -6,7 +6,7 @@ use crate::cli::{Pack, groups::Encoding};
 use crate::failure::{Exit, Result, creation, library};
 use crate::file_name::FileName;
 use crate::files::{self, Input};
-use crate::{array, detect, failure, options, usage};
+use crate::{array, detect, failure, options, output, standard, usage};
 use holdall::{Format, Options, Schunk};
 
 /// Bytes of an item, unless an option says otherwise.
@@ -29,9 +29,7 @@ pub fn spare_chunks(options: Options, encoding: &Encoding, input: &Input, chunk:
 }
 
 pub fn run(args: &Pack, usage: &Usage, input: &FileName, out: &FileName) -> Result<Exit> {
-    if out.is_standard() {
-        return Err(usage!("a superchunk is not written from front to back: not to '-'"));
-    }
+    output::refuse_terminal(Some(out), "bytes")?;
     if !args.raw && input.ends_with(".npy") {
         return array::pack::npy(args, usage, input, out);
     }
@@ -59,7 +57,8 @@ pub fn run(args: &Pack, usage: &Usage, input: &FileName, out: &FileName) -> Resu
         let options =
             spare_chunks(options, encoding, input, encoding.chunk_size.unwrap_or(CHUNK_SIZE));
         let create = if args.output.force { Schunk::replace } else { Schunk::create };
-        let created = create(out, Format::Bloscpack, usize::from(type_size), &options);
+        let created =
+            create(standard::output(out), Format::Bloscpack, usize::from(type_size), &options);
         let mut schunk = created.map_err(creation(out, args.output.force))?;
         if let Some(path) = &args.metadata {
             let metadata = files::read_all(path)?;

@@ -68,7 +68,7 @@ impl Damage {
         self.verified.get_or_insert_with(|| {
             let mut corrupt = Vec::new();
             // faults are counted; what prevents verification was reported
-            let _ = holdall::verify(&self.path, &self.options, |_, fault| {
+            let _ = holdall::verify(self.path.path(), &self.options, |_, fault| {
                 corrupt.extend(fault.position());
                 true
             });
