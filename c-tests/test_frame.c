@@ -235,6 +235,47 @@ static void filters_are_stored_in_the_frame(void)
     holdall_options_free(options);
 }
 
+static void precision_is_truncated_on_request(void)
+{
+    static const uint64_t shape = 2;
+    const float items[] = {1.999999f, -0.0f};
+    float found[2];
+    holdall_array_spec spec = {.struct_size = sizeof spec};
+    spec.format = HOLDALL_FORMAT_B2ND;
+    spec.dtype = "<f4";
+    spec.shape = &shape;
+    spec.ndim = 1;
+    holdall_options *options = holdall_options_new();
+    OK(holdall_options_set(options, HOLDALL_OPT_PRECISION, 1, &err));
+    holdall_array *a;
+    OK(holdall_array_create(in_tmp("floats"), HOLDALL_CREATE, &spec, options, &a, &err));
+    OK(holdall_array_write(a, &(uint64_t){0}, &shape, NULL, items, sizeof items, NULL, &err));
+    OK(holdall_array_commit(a, &err));
+    OK(holdall_array_read(a, &(uint64_t){0}, &shape, NULL, found, sizeof found, NULL, &err));
+    CHECK(found[0] == 1.5f && memcmp(&found[1], &items[1], 4) == 0);
+    holdall_array_info info = {.struct_size = sizeof info};
+    OK(holdall_array_get_info(a, &info, &err));
+    EQUAL(info.precision, 1);
+    EQUAL(info.filters[0], HOLDALL_FILTER_TRUNC_PREC);
+    holdall_array_close(a);
+    spec.dtype = "<i4";
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_array_create(in_tmp("whole"), HOLDALL_CREATE, &spec, options, &a, &err));
+    CHECK(says("HOLDALL_OPT_PRECISION"));
+    OK(holdall_options_set(options, HOLDALL_OPT_PRECISION, 2, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED,
+          holdall_array_open(in_tmp("floats"), HOLDALL_APPEND, options, &a, &err));
+    holdall_options_free(options);
+
+    holdall_schunk *s;
+    OK(try_frame(in_tmp("superchunk"), HOLDALL_CREATE, 8, WITH(HOLDALL_OPT_PRECISION, -51), &s));
+    EQUAL(schunk_info(s).precision, -51);
+    finish(s);
+    GIVES(HOLDALL_E_ARGUMENT,
+          try_frame(in_tmp("other"), HOLDALL_CREATE, 3, WITH(HOLDALL_OPT_PRECISION, 10), &s));
+    TIDY();
+}
+
 static void copies_have_the_same_content(void)
 {
     make(in_tmp("from"), forms[1], N);
@@ -414,6 +455,7 @@ int main(void)
     RUN(every_form_is_read_and_changed);
     RUN(arguments_of_create_are_checked);
     RUN(filters_are_stored_in_the_frame);
+    RUN(precision_is_truncated_on_request);
     RUN(copies_have_the_same_content);
     RUN(storage_of_the_caller_works);
     RUN(a_frame_is_read_within_a_larger_file);

@@ -38,6 +38,7 @@ static const struct {
     OPTION(HOLDALL_OPT_BAG_READ_AHEAD_BYTES, 31, 0, INT64_MAX, BAGS),
     OPTION(HOLDALL_OPT_DRY_RUN, 35, 0, 1, VERIFY_ | REPAIR),
     OPTION(HOLDALL_OPT_FOLLOW_LINKS, 38, 0, 1, BAGS | VERIFY_ | REPAIR),
+    OPTION(HOLDALL_OPT_PRECISION, 39, -51, 52, 0),
 };
 enum { OPTIONS = sizeof all / sizeof all[0] };
 
@@ -76,7 +77,7 @@ static void unknown_options_are_refused(void)
 {
     holdall_options *o = holdall_options_new();
     static const holdall_option none[] = {
-        0, -1, 39, HOLDALL_READ, HOLDALL_CODEC_ZSTD, 1000, INT32_MAX, INT32_MIN};
+        0, -1, 40, HOLDALL_READ, HOLDALL_CODEC_ZSTD, 1000, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, none[i], 1, &err));
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_bytes(o, none[i], "x", 1, &err));

@@ -92,6 +92,8 @@ pub enum Opt {
     Yaml = 37,
     /// Datasets and tables: 1 follows links out of the folder.
     FollowLinks = 38,
+    /// Bits of the mantissa of floats to retain, or, if negative, to clear; 0: all are retained.
+    Precision = 39,
 }
 
 /// Options for writing chunks, which opening an existing superchunk, array or table ignores unless it
@@ -102,6 +104,7 @@ pub const CHUNK_WRITE_OPTIONS: &[Opt] = &[
     Opt::Codec,
     Opt::Level,
     Opt::Filters,
+    Opt::Precision,
     Opt::ChunkBytes,
     Opt::BlockBytes,
     Opt::Checksum,
@@ -201,6 +204,7 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::Order, "HOLDALL_OPT_ORDER", 0, 1),
     (Opt::Yaml, "HOLDALL_OPT_YAML", 0, 1),
     (Opt::FollowLinks, "HOLDALL_OPT_FOLLOW_LINKS", 0, 1),
+    (Opt::Precision, "HOLDALL_OPT_PRECISION", -51, 52),
 ];
 
 /// Maximum chunk size, slightly below the 2 GiB that the header fields can express.
@@ -239,6 +243,7 @@ impl Opt {
             | Opt::BothMetalayers
             | Opt::Order
             | Opt::Yaml
+            | Opt::Precision
             | Opt::DryRun => Some(0),
             Opt::Verify | Opt::Durability | Opt::Lock | Opt::Offsets => Some(1),
             Opt::Checksum => Some(Checksum::Crc32 as i64),

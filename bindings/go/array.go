@@ -187,6 +187,7 @@ type ArrayInfo struct {
 	NBytes, StoredBytes           uint64
 	AttrCount                     int
 	Generation                    uint64
+	Precision                     int // as the option; 0: exact
 }
 
 // Info describes the array.
@@ -201,7 +202,8 @@ func (a *Array) Info() (info ArrayInfo, err error) {
 			lengths(i.shape, i.ndim), lengths(i.chunk_shape, i.ndim), lengths(i.block_shape, i.ndim),
 			Order(i.order), Codec(i.codec), int(i.level), ChecksumKind(i.checksum),
 			filters(i.filters[:i.filter_count]),
-			uint64(i.nbytes), uint64(i.stored_bytes), int(i.attr_count), uint64(i.generation)}
+			uint64(i.nbytes), uint64(i.stored_bytes), int(i.attr_count), uint64(i.generation),
+			int(i.precision)}
 		return C.HOLDALL_OK
 	})
 	return info, err

@@ -69,6 +69,7 @@ const (
 	FilterBitshuffle Filter = C.HOLDALL_FILTER_BITSHUFFLE
 	FilterDelta      Filter = C.HOLDALL_FILTER_DELTA
 	FilterBytedelta  Filter = C.HOLDALL_FILTER_BYTEDELTA
+	FilterTruncPrec  Filter = C.HOLDALL_FILTER_TRUNC_PREC // only in information, see Precision
 )
 
 // String returns the name of the filter, such as "shuffle".
@@ -235,6 +236,11 @@ func Filters(filters ...Filter) Option {
 	}
 	return content(C.HOLDALL_OPT_FILTERS, b)
 }
+
+// Precision truncates new float32 and float64 items of a frame to so many bits of the mantissa, 1 to
+// 23 or 52, or clears as many if negative. This is lossy. Default: 0, all bits; existing frames: as
+// they record, which only 0 changes. Copies do not inherit it.
+func Precision(bits int) Option { return number(C.HOLDALL_OPT_PRECISION, int64(bits)) }
 
 // Options for bags.
 

@@ -104,6 +104,7 @@ type SchunkInfo struct {
 	Filters     []Filter
 	AttrCount   int
 	Generation  uint64
+	Precision   int // as the option; 0: exact
 }
 
 // Info describes the superchunk.
@@ -116,7 +117,8 @@ func (s *Schunk) Info() (info SchunkInfo, err error) {
 			uint64(i.chunk_count),
 			uint64(i.nbytes), uint64(i.stored_bytes), Codec(i.codec), int(i.level), ChecksumKind(i.checksum),
 			i.is_sparse != 0,
-			filters(i.filters[:i.filter_count]), int(i.attr_count), uint64(i.generation)}
+			filters(i.filters[:i.filter_count]), int(i.attr_count), uint64(i.generation),
+			int(i.precision)}
 		return status
 	})
 	return info, err

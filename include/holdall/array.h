@@ -90,6 +90,8 @@ typedef struct holdall_array_info {
     /* HOLDALL_FILTER_*, in order of application; 0: one that this library does not have.
      * Bloscpack: of the last chunk. */
     uint8_t filters[8];
+    /* As HOLDALL_OPT_PRECISION, of new items; 0: exact. */
+    int32_t precision;
 } holdall_array_info;
 
 /* Opens an array at its last commit. mode: HOLDALL_READ, HOLDALL_APPEND. path:

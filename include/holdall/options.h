@@ -171,6 +171,11 @@ typedef int32_t holdall_option;
  * to. Default: 0, HOLDALL_E_FORMAT.
  * Used by: all. */
 #define HOLDALL_OPT_FOLLOW_LINKS 38
+/* Lossy. Frames with float32 or float64 items: the bits of the mantissa that new items retain, 1
+ * to 23 or 52, or, if negative, that are cleared. Default: 0, all; existing frames: as recorded,
+ * which only 0 changes. Copies do not inherit it. See docs/choosing.md.
+ * Used by: write. */
+#define HOLDALL_OPT_PRECISION 39
 
 /* Read system calls. A file that is truncated while open is an error. */
 #define HOLDALL_IO_READ 901
@@ -209,6 +214,8 @@ typedef int32_t holdall_option;
 #define HOLDALL_FILTER_DELTA 67
 /* Difference from the previous byte. Goes after a shuffle. Caterva cannot read it. */
 #define HOLDALL_FILTER_BYTEDELTA 68
+/* Truncated precision, by HOLDALL_OPT_PRECISION; only in information. */
+#define HOLDALL_FILTER_TRUNC_PREC 69
 
 /* No checksum. */
 #define HOLDALL_CHECKSUM_NONE 501

@@ -28,7 +28,7 @@ enum class codec : std::int32_t {
 // HOLDALL_FILTER_*
 enum class filter : std::uint8_t {
     none = HOLDALL_FILTER_NONE, shuffle = HOLDALL_FILTER_SHUFFLE, bitshuffle = HOLDALL_FILTER_BITSHUFFLE,
-    delta = HOLDALL_FILTER_DELTA, bytedelta = HOLDALL_FILTER_BYTEDELTA,
+    delta = HOLDALL_FILTER_DELTA, bytedelta = HOLDALL_FILTER_BYTEDELTA, trunc_prec = HOLDALL_FILTER_TRUNC_PREC,
 };
 // HOLDALL_CHECKSUM_*
 enum class checksum : std::int32_t {
@@ -124,6 +124,7 @@ public:
     HOLDALL_NUMBER(order, int, HOLDALL_OPT_ORDER)
     HOLDALL_NUMBER(yaml, bool, HOLDALL_OPT_YAML)
     HOLDALL_NUMBER(follow_links, bool, HOLDALL_OPT_FOLLOW_LINKS)
+    HOLDALL_NUMBER(precision, int, HOLDALL_OPT_PRECISION)
     // Sets a progress callback, (done, total), as holdall_progress_fn. If it returns false, the call
     // fails with HOLDALL_E_CANCELLED, unless all is done. It is alive as long as the handles that
     // are opened with these options.

@@ -50,6 +50,8 @@ typedef struct holdall_schunk_info {
     uint32_t attr_count;
     /* See base.h. */
     uint64_t generation;
+    /* As in holdall_array_info. */
+    int32_t precision;
 } holdall_schunk_info;
 
 /* What is known about a chunk. */

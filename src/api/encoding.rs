@@ -34,6 +34,9 @@ pub struct Encoding {
     /// The filters, in order of application; `None`: one that this library does not have.
     /// Bloscpack: of the last chunk.
     pub filters: Vec<Option<Filter>>,
+    /// The bits of the mantissa of floats that new items retain, or, if negative, that are cleared:
+    /// see [`Options::precision`](crate::Options::precision); `None`: all are retained.
+    pub precision: Option<i8>,
     /// The checksum of each chunk.
     pub checksum: Checksum,
 }
@@ -44,6 +47,7 @@ impl Encoding {
             codec: codec(encoding.codec),
             level: encoding.level,
             filters: encoding.filters.into_iter().map(filter).collect(),
+            precision: encoding.precision,
             checksum: Checksum::of_engine(checksum),
         }
     }
@@ -72,6 +76,7 @@ fn filter(number: u8) -> Option<Filter> {
         Filter::Bitshuffle,
         Filter::Delta,
         Filter::Bytedelta,
+        Filter::TruncPrec,
     ];
     all.into_iter().find(|filter| *filter as u8 == number)
 }

@@ -42,6 +42,8 @@ pub enum Filter {
     /// Difference from the previous byte. Goes after a shuffle; frames only. Caterva cannot read
     /// it.
     Bytedelta = 35,
+    /// Truncated precision. Only in [`Encoding`](crate::Encoding); set by [`Options::precision`].
+    TruncPrec = 4,
 }
 
 /// A checksum algorithm for what is written. Bags and frames have [`Checksum::None`] and
@@ -226,6 +228,13 @@ impl Options {
     pub fn filters(self, filters: &[Filter]) -> Options {
         let numbers: Vec<u8> = filters.iter().map(|filter| *filter as u8).collect();
         self.set_bytes(Opt::Filters, &numbers)
+    }
+
+    /// Frames with `<f4` or `<f8` items: truncates new items to `bits` bits of the mantissa (1 to 23,
+    /// or 52), or clears `-bits` bits if negative. This is lossy. Default: 0, all bits; an existing
+    /// frame: as it records, which only 0 changes. Copies do not inherit it.
+    pub fn precision(self, bits: i8) -> Options {
+        self.set(Opt::Precision, bits.into())
     }
 
     /// Sets the checksum algorithm. Default: [`Checksum::Crc32`].

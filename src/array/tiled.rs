@@ -15,7 +15,7 @@ use super::selection::MAX_NDIM;
 use super::store::Store;
 use crate::alloc::Scratch;
 use crate::blosc::{Codec, Params, Target};
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, Kind};
 use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
 use crate::io::Folder;
@@ -100,6 +100,7 @@ impl TiledArray {
         }
         .items(frame.typesize())
         .map_err(|e| e.within(frame.name()))?;
+        refuse_other_items(&frame, &dtype)?;
         let ArrayMetalayer {
             shape: stored_shape,
             chunkshape,
@@ -204,6 +205,10 @@ impl TiledArray {
             .unwrap_or_else(|| Params::new(Target::Blosc2, Codec::Lz4, 5, item));
         (params.typesize, params.blocksize) = (item, Some(tiles.block_bytes()));
         let params = frame::take_requested_params(&mut options, &params)?;
+        if params.filters.truncation().is_some() {
+            dtype.check_precision(Opt::Precision.name())?;
+        }
+        let fill = fill.truncated(&params)?;
         let new = NewFrame {
             typesize: item,
             chunk_bytes: tiles.chunk_bytes(),
@@ -280,7 +285,7 @@ impl TiledArray {
         {
             return Ok(None);
         }
-        let reencode = [Opt::Codec, Opt::Level]
+        let reencode = [Opt::Codec, Opt::Level, Opt::Precision]
             .iter()
             .any(|o| options.given(*o).is_some())
             || options.given_bytes(Opt::Filters).is_some();
@@ -565,6 +570,20 @@ fn tiles_of_layer(layer: &ArrayMetalayer, frame: &Frame, memory_limit: u64) -> R
         ));
     }
     Ok(tiles)
+}
+
+/// Fails if a frame that is open for writing truncates the precision of items that are not floats:
+/// the filter would change their values. Caterva records no dtype.
+fn refuse_other_items(frame: &Frame, dtype: &Dtype) -> Result<()> {
+    let bits = frame.params().ok().and_then(|p| p.filters.truncation());
+    if !frame.is_writable() || bits.is_none() || dtype.item.kind == Kind::Void {
+        return Ok(());
+    }
+    dtype.check_precision("its truncation filter").map_err(|e| {
+        let name = Opt::Precision.name();
+        let hint = format_args!("{}; open it with {name} 0 to write exact items", e.message);
+        fail!(Unsupported, "{}: {hint}", frame.name())
+    })
 }
 
 /// Returns the dtype of a new array, if a frame can store it.

@@ -62,13 +62,7 @@ impl<'a> Encoder<'a> {
             let typesize = header.typesize;
             let block = src.at(..header.block_len(0))?;
             first = alloc::zeroed(block.len())?;
-            match params.filters.iter().find_map(|f| {
-                if let Filter::Truncate { bits } = f {
-                    Some(bits)
-                } else {
-                    None
-                }
-            }) {
+            match params.filters.truncation() {
                 Some(bits) => filter::truncate(bits, typesize, block, &mut first)?,
                 None => first.copy_from_slice(block),
             }
@@ -94,8 +88,13 @@ impl<'a> Encoder<'a> {
         alloc::reserve_exact(dst, encoder.max_len)?;
         dst.resize(begin + header.len(), 0);
         write_header(dst, begin, &header)?;
+        let at = dst.len();
         dst.extend_from_slice(self.src);
-        Ok(())
+        // unlike c-blosc2: the items must not depend on whether the chunk can be compressed
+        match encoder.params.filters.truncation() {
+            Some(bits) => filter::truncate_in_place(bits, header.typesize, dst.at_mut(at..)?),
+            None => Ok(()),
+        }
     }
 
     /// Appends the blocks and writes their offsets. Returns false if the chunk becomes too long.
@@ -283,6 +282,11 @@ impl BlockEncoder {
     /// Returns the header of the chunk, except its length.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// Returns the setting of the truncation filter, if there is one.
+    pub fn truncation(&self) -> Option<i8> {
+        self.params.filters.truncation()
     }
 
     fn has_delta(&self) -> bool {

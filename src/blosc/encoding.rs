@@ -65,6 +65,9 @@ pub struct StoredEncoding {
     pub level: Option<u8>,
     /// The numbers of the filters in chunks, in encoding order.
     pub filters: Vec<u8>,
+    /// The setting of the truncation filter, if there is one: the bits that it retains, or, if
+    /// negative, clears.
+    pub precision: Option<i8>,
 }
 
 #[cfg(test)]

@@ -167,7 +167,8 @@ impl Params {
         }
     }
 
-    pub(super) fn check(&self, n: usize) -> Result<()> {
+    /// Returns an error if a chunk with `n` bytes of content cannot be encoded.
+    pub fn check(&self, n: usize) -> Result<()> {
         let header = if self.target == Target::Blosc1 {
             BASE_HEADER_LEN
         } else {
@@ -216,6 +217,14 @@ impl Params {
                     return Err(fail!(
                         Argument,
                         "the truncation filter must precede the delta filter"
+                    ));
+                }
+                Filter::Truncate { .. }
+                    if self.blocksize.is_some_and(|b| b < self.stored_typesize()) =>
+                {
+                    return Err(fail!(
+                        Argument,
+                        "precision can be truncated only in blocks of at least one item"
                     ));
                 }
                 // checks only the settings: there are no data

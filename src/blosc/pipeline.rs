@@ -102,6 +102,23 @@ impl Pipeline {
         Ok(p)
     }
 
+    /// Returns the setting of the truncation filter, if there is one.
+    pub fn truncation(&self) -> Option<i8> {
+        self.iter().find_map(|filter| match filter {
+            Filter::Truncate { bits } => Some(bits),
+            _ => None,
+        })
+    }
+
+    /// Returns the other filters, after the truncation filter with this setting, if any.
+    pub fn with_truncation(&self, bits: Option<i8>) -> Result<Pipeline> {
+        let others = self
+            .iter()
+            .filter(|f| !matches!(f, Filter::Truncate { .. }));
+        let first = bits.map(|bits| Filter::Truncate { bits });
+        Pipeline::new(&first.into_iter().chain(others).collect::<Vec<_>>())
+    }
+
     /// Iterates over the filters in encoding order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Filter> + '_ {
         self.0.iter().filter_map(|f| *f)

@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 use super::decode::{StoredStream, repeat};
-use super::{BlockDecoder, Codec, Content, DecodeContext, Decoded, Header, sections};
+use super::{
+    BlockDecoder, Codec, Content, DecodeContext, Decoded, Header, Params, filter, sections,
+};
 use crate::alloc::{self, Bytes, Scratch};
 use crate::cache::{CacheBudget, LruCache, PartialReads};
 use crate::checksum::Checksum;
@@ -121,6 +123,17 @@ impl Fill {
             Fill::Zeros => true,
             Fill::Item(bytes) => item.is_multiple_of(bytes.len()),
         }
+    }
+
+    /// Returns the value that chunks with these parameters store: with truncated precision.
+    pub fn truncated(self, params: &Params) -> Result<Fill> {
+        let (Fill::Item(bytes), Some(bits)) = (&self, params.filters.truncation()) else {
+            return Ok(self);
+        };
+        let mut item = vec![0; bytes.len().max(params.typesize)];
+        self.put(0, &mut item);
+        filter::truncate_in_place(bits, params.typesize, &mut item)?;
+        Ok(Fill::Item(item.into()))
     }
 
     /// Fills `dst`, which begins at content offset `at`.

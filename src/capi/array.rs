@@ -119,6 +119,8 @@ pub struct holdall_array_info {
     /// HOLDALL_FILTER_*, in order of application; 0: one that this library does not have.
     /// Bloscpack: of the last chunk.
     pub filters: [u8; 8],
+    /// As HOLDALL_OPT_PRECISION, of new items; 0: exact.
+    pub precision: i32,
 }
 structure!(holdall_array_info);
 
@@ -176,6 +178,7 @@ impl holdall_array {
             filter_count,
             attr_count: self.names.len() as u32,
             filters,
+            precision: encoding.precision.map_or(0, i32::from),
         })
     }
 }

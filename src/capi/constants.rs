@@ -66,12 +66,13 @@ const CHECKSUMS: [(i32, Checksum, &CStr); 9] = [
 ];
 
 /// Filters with their numbers in chunks.
-const FILTERS: [(i32, u8, &CStr); 5] = [
+const FILTERS: [(i32, u8, &CStr); 6] = [
     (HOLDALL_FILTER_NONE, 0, c"none"),
     (HOLDALL_FILTER_SHUFFLE, 1, c"shuffle"),
     (HOLDALL_FILTER_BITSHUFFLE, 2, c"bitshuffle"),
     (HOLDALL_FILTER_DELTA, 3, c"delta"),
     (HOLDALL_FILTER_BYTEDELTA, 35, c"bytedelta"),
+    (HOLDALL_FILTER_TRUNC_PREC, 4, c"trunc_prec"),
 ];
 
 /// Constants that only name a value of an option, or only appear in information.
@@ -255,7 +256,7 @@ mod tests {
     #[test]
     fn constants_of_different_families_do_not_overlap() {
         let families: [Vec<i32>; 8] = [
-            (1..=Opt::DryRun as i32).collect(),
+            (1..=Opt::Precision as i32).collect(),
             MODES.iter().map(|row| row.0).collect(),
             KINDS.iter().map(|row| row.0).collect(),
             FORMATS.iter().map(|row| row.0).collect(),
@@ -270,7 +271,7 @@ mod tests {
         for number in families.into_iter().skip(1).flatten() {
             assert!(name(number).is_some(), "{number}");
         }
-        for option in 1..=Opt::DryRun as i32 {
+        for option in 1..=Opt::Precision as i32 {
             assert_eq!(Opt::from_number(option).unwrap() as i32, option);
         }
     }

@@ -173,6 +173,11 @@ pub const HOLDALL_OPT_YAML: i32 = 37;
 /// Default: 0, HOLDALL_E_FORMAT.
 /// Used by: all.
 pub const HOLDALL_OPT_FOLLOW_LINKS: i32 = 38;
+/// Lossy. Frames with float32 or float64 items: the bits of the mantissa that new items retain, 1 to
+/// 23 or 52, or, if negative, that are cleared. Default: 0, all; existing frames: as recorded, which
+/// only 0 changes. Copies do not inherit it. See docs/choosing.md.
+/// Used by: write.
+pub const HOLDALL_OPT_PRECISION: i32 = 39;
 
 /// Read system calls. A file that is truncated while open is an error.
 pub const HOLDALL_IO_READ: i32 = 901;
@@ -210,6 +215,8 @@ pub const HOLDALL_FILTER_BITSHUFFLE: i32 = 66;
 pub const HOLDALL_FILTER_DELTA: i32 = 67;
 /// Difference from the previous byte. Goes after a shuffle. Caterva cannot read it.
 pub const HOLDALL_FILTER_BYTEDELTA: i32 = 68;
+/// Truncated precision, by HOLDALL_OPT_PRECISION; only in information.
+pub const HOLDALL_FILTER_TRUNC_PREC: i32 = 69;
 
 /// No checksum.
 pub const HOLDALL_CHECKSUM_NONE: i32 = 501;

@@ -84,6 +84,8 @@ pub struct holdall_schunk_info {
     pub attr_count: u32,
     /// See base.h.
     pub generation: u64,
+    /// As in holdall_array_info.
+    pub precision: i32,
 }
 structure!(holdall_schunk_info);
 
@@ -273,6 +275,7 @@ fn schunk_info(s: &holdall_schunk) -> Result<holdall_schunk_info> {
         filters,
         attr_count: s.names.len() as u32,
         generation: s.generation,
+        precision: encoding.precision.map_or(0, i32::from),
     })
 }
 

@@ -144,6 +144,24 @@ impl Dtype {
         })
     }
 
+    /// Returns an error that begins with `name` unless precision can be truncated: the items must be
+    /// little-endian floats of 4 or 8 bytes. Blosc2 would clear other bits of other items.
+    pub fn check_precision(&self, name: &str) -> Result<()> {
+        let Type {
+            kind,
+            big_endian,
+            size,
+        } = &self.item;
+        if *kind == Kind::Float && !big_endian && matches!(size, 4 | 8) {
+            return Ok(());
+        }
+        Err(fail!(
+            Argument,
+            "{name}: precision can be truncated only for little-endian floats of 4 or 8 bytes (expected \"<f4\" or \"<f8\", found {:?})",
+            self.spelling
+        ))
+    }
+
     /// Parses a dtype in JSON: a string, or lists in place of tuples.
     pub fn from_json(value: &Value) -> Result<Dtype> {
         if let Value::String(text) = value {

@@ -66,7 +66,7 @@ fn every_constant_has_its_name() {
         Some((value.parse().unwrap(), name.to_lowercase()))
     });
     let defined: Vec<(i32, String)> = defined.collect();
-    assert_eq!(defined.len(), 4 + 4 + 8 + 9 + 10 + 5 + 2 + 2 + 2 + 2);
+    assert_eq!(defined.len(), 4 + 4 + 8 + 9 + 10 + 6 + 2 + 2 + 2 + 2);
     for (constant, expected) in &defined {
         assert_eq!(name(*constant).as_ref(), Some(expected));
     }
@@ -297,7 +297,7 @@ fn values_of_options_are_constants_of_their_family() {
         let set = |err| unsafe {
             holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, (&raw const filter).cast(), 1, err)
         };
-        if (HOLDALL_FILTER_NONE..=HOLDALL_FILTER_BYTEDELTA).contains(&filter.into()) {
+        if (HOLDALL_FILTER_NONE..=HOLDALL_FILTER_TRUNC_PREC).contains(&filter.into()) {
             done(set);
         } else {
             let message = refused(HOLDALL_E_ARGUMENT, set);
@@ -311,7 +311,7 @@ fn values_of_options_are_constants_of_their_family() {
 #[test]
 fn other_numbers_are_no_options() {
     let o = holdall_options_new();
-    for option in numbers().filter(|n| !(1..=HOLDALL_OPT_FOLLOW_LINKS).contains(n)) {
+    for option in numbers().filter(|n| !(1..=HOLDALL_OPT_PRECISION).contains(n)) {
         // SAFETY: the options exist.
         unsafe {
             refused(HOLDALL_E_ARGUMENT, |err| {

@@ -581,7 +581,7 @@ fn filters_of(names: &Value) -> Vec<u8> {
         .iter()
         .map(|name| name.as_str().unwrap());
     let used = names.filter(|name| !name.ends_with("NOFILTER"));
-    let filter = |name| constant(HOLDALL_FILTER_SHUFFLE..=HOLDALL_FILTER_BYTEDELTA, name);
+    let filter = |name| constant(HOLDALL_FILTER_SHUFFLE..=HOLDALL_FILTER_TRUNC_PREC, name);
     used.map(|name| filter(name).unwrap_or(0) as u8).collect()
 }
 

@@ -81,6 +81,7 @@ const HOLDALL_OPT_DRY_RUN = 35
 const HOLDALL_OPT_ORDER = 36
 const HOLDALL_OPT_YAML = 37
 const HOLDALL_OPT_FOLLOW_LINKS = 38
+const HOLDALL_OPT_PRECISION = 39
 const HOLDALL_IO_READ = 901
 const HOLDALL_IO_MAP = 902
 const HOLDALL_CODEC_NONE = 401
@@ -97,6 +98,7 @@ const HOLDALL_FILTER_SHUFFLE = 65
 const HOLDALL_FILTER_BITSHUFFLE = 66
 const HOLDALL_FILTER_DELTA = 67
 const HOLDALL_FILTER_BYTEDELTA = 68
+const HOLDALL_FILTER_TRUNC_PREC = 69
 const HOLDALL_CHECKSUM_NONE = 501
 const HOLDALL_CHECKSUM_ADLER32 = 502
 const HOLDALL_CHECKSUM_CRC32 = 503
@@ -178,6 +180,7 @@ struct holdall_array_info
     filter_count::UInt32
     attr_count::UInt32
     filters::NTuple{8, UInt8}
+    precision::Int32
 end
 
 struct holdall_table_spec
@@ -217,6 +220,7 @@ struct holdall_schunk_info
     filters::NTuple{8, UInt8}
     attr_count::UInt32
     generation::UInt64
+    precision::Int32
 end
 
 struct holdall_chunk_info

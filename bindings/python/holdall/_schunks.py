@@ -63,6 +63,10 @@ class Schunk(Container):
     codec = property(lambda self: self.info.codec, doc='Name of the codec, such as "zstd".')
     level = property(lambda self: self.info.level, doc="Compression level; -1 if it is not stored.")
     filters = property(lambda self: self.info.filters, doc="Names of the filters, a tuple.")
+    precision = property(
+        lambda self: self.info.precision,
+        doc="Bits of the mantissa that new floats retain (negative: that are cleared); 0: all.",
+    )
     checksum = property(
         lambda self: self.info.checksum,
         doc='Name of the checksum of the chunks, such as "crc32", or "none".',

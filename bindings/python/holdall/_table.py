@@ -81,6 +81,7 @@ OPT_DRY_RUN = 35
 OPT_ORDER = 36
 OPT_YAML = 37
 OPT_FOLLOW_LINKS = 38
+OPT_PRECISION = 39
 IO_READ = 901
 IO_MAP = 902
 CODEC_NONE = 401
@@ -97,6 +98,7 @@ FILTER_SHUFFLE = 65
 FILTER_BITSHUFFLE = 66
 FILTER_DELTA = 67
 FILTER_BYTEDELTA = 68
+FILTER_TRUNC_PREC = 69
 CHECKSUM_NONE = 501
 CHECKSUM_ADLER32 = 502
 CHECKSUM_CRC32 = 503
@@ -121,10 +123,10 @@ STRUCTS = {
     "holdall_verify_result": [("struct_size", "size"), ("intact", "u64"), ("corrupt", "u64"), ("unchecked", "u64")],
     "holdall_repair_result": [("struct_size", "size"), ("retained", "u64"), ("lost", "u64")],
     "holdall_array_spec": [("struct_size", "size"), ("dtype", "str"), ("shape", "ptr u64"), ("chunk_shape", "ptr u64"), ("block_shape", "ptr u64"), ("format", "i32"), ("ndim", "u32")],
-    "holdall_array_info": [("struct_size", "size"), ("dtype", "str"), ("shape", "ptr u64"), ("chunk_shape", "ptr u64"), ("block_shape", "ptr u64"), ("itemsize", "size"), ("nbytes", "u64"), ("stored_bytes", "u64"), ("generation", "u64"), ("format", "i32"), ("ndim", "u32"), ("order", "i32"), ("codec", "i32"), ("level", "i32"), ("checksum", "i32"), ("filter_count", "u32"), ("attr_count", "u32"), ("filters", "u8 8")],
+    "holdall_array_info": [("struct_size", "size"), ("dtype", "str"), ("shape", "ptr u64"), ("chunk_shape", "ptr u64"), ("block_shape", "ptr u64"), ("itemsize", "size"), ("nbytes", "u64"), ("stored_bytes", "u64"), ("generation", "u64"), ("format", "i32"), ("ndim", "u32"), ("order", "i32"), ("codec", "i32"), ("level", "i32"), ("checksum", "i32"), ("filter_count", "u32"), ("attr_count", "u32"), ("filters", "u8 8"), ("precision", "i32")],
     "holdall_table_spec": [("struct_size", "size"), ("names", "ptr ptr char"), ("dtypes", "ptr ptr char"), ("format", "i32"), ("column_count", "u32")],
     "holdall_table_info": [("struct_size", "size"), ("row_count", "u64"), ("nbytes", "u64"), ("stored_bytes", "u64"), ("generation", "u64"), ("format", "i32"), ("column_count", "u32"), ("attr_count", "u32"), ("reserved", "u32")],
-    "holdall_schunk_info": [("struct_size", "size"), ("format", "i32"), ("version", "i32"), ("typesize", "size"), ("chunk_size", "u64"), ("chunk_count", "u64"), ("nbytes", "u64"), ("stored_bytes", "u64"), ("codec", "i32"), ("level", "i32"), ("checksum", "i32"), ("is_sparse", "i32"), ("filter_count", "u32"), ("filters", "u8 8"), ("attr_count", "u32"), ("generation", "u64")],
+    "holdall_schunk_info": [("struct_size", "size"), ("format", "i32"), ("version", "i32"), ("typesize", "size"), ("chunk_size", "u64"), ("chunk_count", "u64"), ("nbytes", "u64"), ("stored_bytes", "u64"), ("codec", "i32"), ("level", "i32"), ("checksum", "i32"), ("is_sparse", "i32"), ("filter_count", "u32"), ("filters", "u8 8"), ("attr_count", "u32"), ("generation", "u64"), ("precision", "i32")],
     "holdall_chunk_info": [("struct_size", "size"), ("nbytes", "size"), ("stored_bytes", "size"), ("codec", "i32"), ("is_pending", "i32")],
     "holdall_bag_info": [("struct_size", "size"), ("format", "i32"), ("shard_count", "u32"), ("record_count", "u64"), ("stored_bytes", "u64"), ("codec", "i32"), ("checksum", "i32"), ("limits", "i32"), ("shards", "i32"), ("generation", "u64")],
     "holdall_storage_functions": [("struct_size", "size"), ("ctx", "ptr void"), ("size", "ptr void"), ("read_at", "ptr void"), ("write_at", "ptr void"), ("truncate", "ptr void"), ("sync", "ptr void"), ("rename", "ptr void"), ("remove", "ptr void"), ("list", "ptr void"), ("destroy", "ptr void")],

@@ -3,5 +3,6 @@
 mod damage;
 mod disk;
 mod disk_frame;
+mod precision;
 
 use super::Array;

@@ -27,7 +27,7 @@ pub use bitshuffle::{bitshuffle, bitunshuffle};
 pub use bytedelta::{bytedelta_decode, bytedelta_encode};
 pub use delta::{delta_decode, delta_encode};
 pub use shuffle::{shuffle, unshuffle};
-pub use trunc::truncate;
+pub use trunc::{truncate, truncate_in_place};
 pub use unshuffle_rows::{MAX_STREAMS, Streams, StridedRows, supports_rows};
 
 /// A block that a filter is processing.

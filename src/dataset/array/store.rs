@@ -69,6 +69,7 @@ impl Store for ArrayFile {
             codec,
             level: level.map(|n| n.min(9) as u8),
             filters,
+            precision: None,
         }
     }
 

@@ -158,6 +158,7 @@ impl Bloscpack {
             codec,
             level: None,
             filters: filters.unwrap_or_default(),
+            precision: None,
         }
     }
 

@@ -7,7 +7,7 @@ use super::handle::Frame;
 use super::index::IndexSlot;
 use super::index::entry::Entry;
 use super::meta::absent;
-use super::options::{requested_params, requests_encoding};
+use super::options::{new_params, requests_encoding};
 use super::read::FrameReader;
 use super::write::FrameWriter;
 use crate::alloc;
@@ -30,7 +30,7 @@ impl Frame {
             mut options,
         } = to;
         let reader = self.reader();
-        let params = requested_params(&options, self.params()?)?;
+        let params = new_params(&options, self.params()?)?;
         let reencode = requests_encoding(&options);
         if !self.has_checksums() && options.given(Opt::Checksum).is_none() {
             options.set(Opt::Checksum, 0)?;
@@ -131,6 +131,7 @@ impl Frame {
         } else {
             self.span(i)?
         };
+        let fill = fill.truncated(to.reader.layout.params()?)?;
         to.put_chunk(new, (span.end - span.start) as usize, Encoded::Fill(fill))?;
         // uninitialized content stays uninitialized
         let never_set = self

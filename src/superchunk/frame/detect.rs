@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::header::{FIXED, Header, MAGIC, constants};
-use super::options::requested_params;
+use super::options::new_params;
 use super::parts::read_header;
 use super::storage::FrameStorage;
 use super::trailer::{TAIL, Trailer};
@@ -131,8 +131,8 @@ fn locate_frame(path: &OsStr) -> Result<(Arc<dyn Folder>, std::ffi::OsString)> {
 /// Returns the encoding parameters of a new frame: those of the options, which are removed from
 /// them, or those of `like`.
 pub fn take_requested_params(options: &mut Options, like: &Params) -> Result<Params> {
-    let params = requested_params(options, like)?;
-    for opt in [Opt::Codec, Opt::Level] {
+    let params = new_params(options, like)?;
+    for opt in [Opt::Codec, Opt::Level, Opt::Precision] {
         options.take(opt);
     }
     options.take_bytes(Opt::Filters);

@@ -161,7 +161,22 @@ impl FrameWriter {
         self.reader.set_first_chunk_length(default_chunk)?;
         let chunk = self.reader.layout.chunk_bytes();
         let threads = self.reader.threads.count();
-        staging::append(self, src, chunk, threads)
+        let (before, encoded) = (self.pending.len(), self.reader.layout.header.nbytes);
+        staging::append(self, src, chunk, threads)?;
+        let is_longer = self.reader.layout.header.nbytes == encoded;
+        self.truncate_pending(if is_longer { before } else { 0 })
+    }
+
+    /// Truncates the precision of the pending content from offset `from` on, so that it is read as
+    /// it will be after it is encoded.
+    fn truncate_pending(&mut self, from: usize) -> Result<()> {
+        let params = self.reader.layout.params()?;
+        let Some(bits) = params.filters.truncation() else {
+            return Ok(());
+        };
+        let typesize = params.typesize.max(1);
+        let new = self.pending.at_mut(from / typesize * typesize..)?;
+        blosc::filter::truncate_in_place(bits, typesize, new)
     }
 
     /// Moves a partial last chunk back to the pending content.
@@ -220,6 +235,9 @@ impl FrameWriter {
             .at_mut(from..from + pending_part.len())?
             .copy_from_slice(pending_part);
         self.changed |= !pending_part.is_empty();
+        if !pending_part.is_empty() {
+            self.truncate_pending(from)?;
+        }
         self.write_chunks(at..stored, now)
     }
 

@@ -5,7 +5,7 @@
 use super::read::FrameReader;
 use crate::alloc::Scratch;
 use crate::blosc::stored::StoredChunk;
-use crate::blosc::{self, BlockEncoder, Content, Header, Params};
+use crate::blosc::{self, BlockEncoder, Content, Params};
 use crate::error::{Error, Result};
 use crate::slice::SliceExt;
 use crate::superchunk::buffer_pool::BufferPool;
@@ -59,7 +59,10 @@ impl ChunkEncoder<'_> {
             }
             _ => None,
         };
-        let reuse = like.as_ref().is_some_and(|l| l.header().blocksize == size);
+        let truncation = self.params.filters.truncation();
+        let reuse = like
+            .as_ref()
+            .is_some_and(|l| l.header().blocksize == size && l.truncation() == truncation);
         let encoder = match like.filter(|_| reuse) {
             Some(like) => Some(like),
             None => BlockEncoder::new(self.params, n)?,
@@ -113,7 +116,7 @@ impl ChunkEncoder<'_> {
                     item = None;
                     encoder.push_encoded(block, there.block(bytes, block)?, &mut chunk)?
                 }
-                _ => with_content(before, source, header, block, |content| {
+                _ => with_content(before, source, encoder, block, |content| {
                     let own = repeated(content, header.typesize, block * header.blocksize);
                     if block == 0 || own != item.as_deref() {
                         item = own.filter(|_| block == 0).map(Arc::from);
@@ -235,29 +238,35 @@ fn encode_block(
         encoded.stored.extend_from_slice(stored);
         return Ok(());
     }
-    with_content(before, source, header, block, |content| {
+    with_content(before, source, encoder, block, |content| {
         encoded.item = repeated(content, header.typesize, block * header.blocksize).map(Arc::from);
         encoder.block(block, content, &mut encoded.stored)
     })
 }
 
-/// Calls `f` with the new content of a block.
+/// Calls `f` with the new content of a block, as decoding will return it.
 fn with_content<R>(
     before: &Previous,
     source: &dyn Source,
-    header: &Header,
+    encoder: &BlockEncoder,
     block: usize,
     f: impl FnOnce(&[u8]) -> Result<R>,
 ) -> Result<R> {
+    let (header, truncation) = (encoder.header(), encoder.truncation());
     let n = header.block_len(block);
-    match source.borrowed(block, n) {
-        Some(content) => f(content),
-        None => {
-            let mut content = Scratch::new(n as u64, u64::MAX, "a block of a chunk")?;
-            fill_block(before, source, block, header.blocksize, &mut content)?;
-            f(&content)
-        }
+    let borrowed = source.borrowed(block, n);
+    if let Some(content) = borrowed.filter(|_| truncation.is_none()) {
+        return f(content);
     }
+    let mut content = Scratch::new(n as u64, u64::MAX, "a block of a chunk")?;
+    match borrowed {
+        Some(borrowed) => content.copy_from_slice(borrowed),
+        None => fill_block(before, source, block, header.blocksize, &mut content)?,
+    }
+    if let Some(bits) = truncation {
+        blosc::filter::truncate_in_place(bits, header.typesize, &mut content)?;
+    }
+    f(&content)
 }
 
 /// Returns the item that fills `content`, if all items are equal.

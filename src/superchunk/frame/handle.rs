@@ -187,6 +187,11 @@ impl Frame {
         self.layout().checksums
     }
 
+    /// Is the frame open for writing?
+    pub fn is_writable(&self) -> bool {
+        matches!(self, Frame::Writer(_))
+    }
+
     /// Returns the number of bytes of an item.
     pub fn typesize(&self) -> usize {
         self.header().typesize as usize

@@ -313,6 +313,10 @@ impl Header {
             codec,
             level: Some(self.level),
             filters: blosc::used_filters(slots.unwrap_or_default()),
+            precision: self
+                .params()
+                .ok()
+                .and_then(|params| params.filters.truncation()),
         }
     }
 

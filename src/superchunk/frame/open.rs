@@ -7,7 +7,7 @@ use super::index::IndexSlot;
 use super::layout::FrameLayout;
 use super::metalayers::refuse_placeholder;
 use super::options::{
-    OPEN_OPTIONS, WRITE_OPTIONS, requested_checksums, requested_params, requests_encoding,
+    OPEN_OPTIONS, WRITE_OPTIONS, changed_params, requested_checksums, requests_encoding,
 };
 use super::part_checksum::Writer;
 use super::parts::FrameParts;
@@ -238,7 +238,8 @@ impl FrameWriter {
         if !requests_encoding(options) {
             return Ok(());
         }
-        let params = requested_params(options, layout.params()?)?;
+        let params =
+            changed_params(options, layout.params()?).map_err(|e| e.within(&layout.name))?;
         let h = &mut layout.header;
         let new = Header::new(&params, h.chunksize as usize, h.sparse)?;
         (h.codec, h.level, h.user_codec, h.codec_meta) =

@@ -23,12 +23,13 @@ pub const WRITE_OPTIONS: &[Opt] = &[
     Opt::Codec,
     Opt::Level,
     Opt::Filters,
+    Opt::Precision,
     Opt::Checksum,
 ];
 
 /// Do the options request encoding parameters?
 pub fn requests_encoding(options: &Options) -> bool {
-    [Opt::Codec, Opt::Level]
+    [Opt::Codec, Opt::Level, Opt::Precision]
         .iter()
         .any(|o| options.given(*o).is_some())
         || options.given_bytes(Opt::Filters).is_some()
@@ -50,8 +51,34 @@ pub fn requested_checksums(options: &Options) -> Result<Option<bool>> {
     }
 }
 
+/// Returns the encoding parameters of a new frame: those of the options, or of `like` where an
+/// option is not given. Precision is truncated only on request, so that a copy loses nothing.
+pub fn new_params(options: &Options, like: &Params) -> Result<Params> {
+    let exact = like.filters.with_truncation(None)?;
+    let like = Params {
+        filters: exact,
+        ..like.clone()
+    };
+    requested_params(options, &like)
+}
+
+/// Returns the encoding parameters of an existing frame that is opened for writing. Its precision
+/// is never reduced: items that are stored with their chunk would lose bits that they have.
+pub fn changed_params(options: &Options, stored: &Params) -> Result<Params> {
+    let (requested, stored_bits) = (options.given(Opt::Precision), stored.filters.truncation());
+    match requested {
+        Some(n) if n != 0 && stored_bits.map(i64::from) != Some(n) => Err(fail!(
+            Unsupported,
+            "{}: the precision of an existing frame cannot be changed (expected {}, or 0 to write exact items; found {n}); copy it",
+            Opt::Precision.name(),
+            stored_bits.unwrap_or(0)
+        )),
+        _ => requested_params(options, stored),
+    }
+}
+
 /// Returns encoding parameters: those of the options, or of `like` where an option is not given.
-pub fn requested_params(options: &Options, like: &Params) -> Result<Params> {
+fn requested_params(options: &Options, like: &Params) -> Result<Params> {
     let mut params = like.clone();
     params.target = Target::Blosc2;
     if let Some(n) = options.given(Opt::Codec).filter(|n| *n != 0) {
@@ -83,6 +110,11 @@ pub fn requested_params(options: &Options, like: &Params) -> Result<Params> {
             2 => Ok(Filter::Bitshuffle),
             3 => Ok(Filter::Delta),
             35 => Ok(Filter::ByteDelta { runs: 0 }),
+            4 => Err(fail!(
+                Argument,
+                "HOLDALL_OPT_FILTERS: precision is truncated with {}, before the other filters",
+                Opt::Precision.name()
+            )),
             n => Err(fail!(
                 Unsupported,
                 "HOLDALL_OPT_FILTERS: filter {n} is not known"
@@ -95,6 +127,16 @@ pub fn requested_params(options: &Options, like: &Params) -> Result<Params> {
                 .map(filter)
                 .collect::<Result<Vec<_>>>()?,
         )?;
+    }
+    if let Some(n) = options.given(Opt::Precision) {
+        // the option is at most 52
+        let bits = i8::try_from(n).ok().filter(|bits| *bits != 0);
+        params.filters = params.filters.with_truncation(bits)?;
+        if bits.is_some() {
+            params
+                .check(0)
+                .map_err(|e| e.within(Opt::Precision.name()))?;
+        }
     }
     Ok(params)
 }
