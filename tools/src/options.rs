@@ -4,7 +4,7 @@ use crate::cli::Convert;
 use crate::cli::groups::{
     BagCodec, BagInput, BagRead, Codecs, Encoding, FrameInput, Reading, Source, Sync,
 };
-use crate::cli::values::CodecChoice;
+use crate::cli::values::{CodecChoice, FilterChoice};
 use crate::failure::Result;
 use crate::file_name::FileName;
 use crate::files;
@@ -94,17 +94,26 @@ pub fn codecs(options: Options, codecs: &Codecs) -> Result<Options> {
     }
     let options = given(options, codecs.codec.flatten(), Options::codec);
     let options = given(options, codecs.level, Options::level);
-    let Some(filters) = &codecs.filters else {
+    let Some(chosen) = &codecs.filters else {
         return Ok(options);
     };
-    let chosen = match filters.as_slice() {
-        [None] => Some(Vec::new()),
-        filters => filters.iter().copied().collect::<Option<Vec<_>>>(),
+    let (precision, rest) = match chosen.as_slice() {
+        [FilterChoice::Precision(bits), rest @ ..] => (Some(*bits), rest),
+        all => (None, all),
     };
-    match chosen.filter(|chosen| chosen.len() <= 6) {
-        Some(filters) => Ok(options.filters(&filters)),
+    let filter = |choice: &FilterChoice| match choice {
+        FilterChoice::Filter(filter) => Some(*filter),
+        _ => None,
+    };
+    let filters = match rest {
+        [FilterChoice::None] => Some(Vec::new()),
+        filters => filters.iter().map(filter).collect::<Option<Vec<_>>>(),
+    };
+    match filters.filter(|_| chosen.len() <= 6) {
+        Some(filters) => Ok(given(options.filters(&filters), precision, Options::precision)),
         None => Err(usage!(
-            "--filters takes up to 6 of shuffle, bitshuffle, delta and bytedelta, or none alone"
+            "--filters takes up to 6 of shuffle, bitshuffle, delta and bytedelta, after \
+             trunc_prec:N if it is given, or none alone"
         )),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::file_name::FileName;
 use crate::{detect, standard};
-use holdall::Array;
+use holdall::{Array, Filter};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -48,7 +48,11 @@ impl Coding {
             codec: encoding.codec.map(|codec| name(&codec)),
             level: encoding.level,
             filters: filters
-                .map(|filter| filter.map_or("unknown".to_owned(), |filter| name(&filter)))
+                .map(|filter| match (filter, encoding.precision) {
+                    (Some(Filter::TruncPrec), Some(bits)) => format!("trunc_prec:{bits}"),
+                    (Some(filter), _) => name(&filter),
+                    (None, _) => "unknown".to_owned(),
+                })
                 .collect(),
         };
         if detect::is_frame(array.format())

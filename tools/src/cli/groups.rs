@@ -159,7 +159,7 @@ pub struct Codecs {
     pub level: Option<i32>,
     /// Filters before the codec, in this order; or none [default: shuffle, or as in IN]
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',',
-        value_parser = values::named(values::FILTERS))]
+        value_parser = values::FilterParser)]
     pub filters: Option<Vec<FilterChoice>>,
 }
 

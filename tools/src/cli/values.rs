@@ -5,6 +5,7 @@ use super::slice::{self, Picks, Slice};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use holdall::{BagLimits, BagShards, Checksum, Codec, Filter, Order};
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -56,24 +57,71 @@ pub const CODECS: Named<CodecChoice> = &[
 pub const BAG_CODECS: Named<CodecChoice> =
     &[("auto", "", None), ("none", "", Some(Codec::None)), ("zstd", "", Some(Codec::Zstd))];
 
-/// A filter, or none.
-pub type FilterChoice = Option<Filter>;
+/// A filter of the option `--filters`.
+#[derive(Clone, Copy, Debug)]
+pub enum FilterChoice {
+    None,
+    Filter(Filter),
+    /// Truncates floats to so many bits of the mantissa, or clears as many if negative.
+    Precision(i8),
+}
 
 pub const FILTERS: Named<FilterChoice> = &[
-    ("none", "No filter", None),
+    ("none", "No filter", FilterChoice::None),
     (
         "shuffle",
         "The first bytes of all items, then the second bytes, and so on",
-        Some(Filter::Shuffle),
+        FilterChoice::Filter(Filter::Shuffle),
     ),
-    ("bitshuffle", "The same with bits", Some(Filter::Bitshuffle)),
-    ("delta", "Differences of the bytes to those of the first block (frames)", Some(Filter::Delta)),
+    ("bitshuffle", "The same with bits", FilterChoice::Filter(Filter::Bitshuffle)),
+    (
+        "delta",
+        "Differences of the bytes to those of the first block (frames)",
+        FilterChoice::Filter(Filter::Delta),
+    ),
     (
         "bytedelta",
         "Differences of neighboring bytes, after shuffle (frames)",
-        Some(Filter::Bytedelta),
+        FilterChoice::Filter(Filter::Bytedelta),
+    ),
+    (
+        "trunc_prec:N",
+        "LOSSY: floats retain N bits of the mantissa, or lose -N (frames; the first filter)",
+        FilterChoice::Precision(0),
     ),
 ];
+
+/// Parses a filter: a name, or `trunc_prec:BITS`.
+#[derive(Clone)]
+pub struct FilterParser;
+
+impl TypedValueParser for FilterParser {
+    type Value = FilterChoice;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<FilterChoice, clap::Error> {
+        let bits = value.to_str().and_then(|text| text.strip_prefix("trunc_prec:"));
+        let choice = match bits.map(str::parse) {
+            Some(Ok(bits)) => FilterChoice::Precision(bits),
+            _ => named(FILTERS).parse_ref(command, argument, value)?,
+        };
+        match choice {
+            FilterChoice::Precision(0) => {
+                named(FILTERS).parse_ref(command, argument, OsStr::new("trunc_prec:0"))
+            }
+            choice => Ok(choice),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let values: Vec<_> = named(FILTERS).possible_values().into_iter().flatten().collect();
+        Some(Box::new(values.into_iter()))
+    }
+}
 
 pub const CHECKSUMS: Named<Checksum> = &[
     ("none", "", Checksum::None),
