@@ -14,7 +14,7 @@ pub const CODECS: [Codec; 5] = [
     Codec::Zstd,
 ];
 
-/// Random filters. The truncation filter is left out: its content does not return.
+/// Random filters. The truncation filter has cases of its own.
 pub fn filters(rng: &mut Rng) -> Pipeline {
     let shuffle = match rng.u8(..4) {
         0 => None,

@@ -11,6 +11,7 @@ pub mod chunks;
 pub mod content;
 pub mod frames;
 mod plain_bag;
+pub mod precision;
 
 /// Cases run, and those that were not compared because the peer refuses them by design.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub struct Kind {
 }
 
 /// All kinds.
-pub const KINDS: [Kind; 3] = [
+pub const KINDS: [Kind; 4] = [
     Kind {
         name: "chunks",
         run: chunks::case,
@@ -43,6 +44,10 @@ pub const KINDS: [Kind; 3] = [
     Kind {
         name: "frames",
         run: frames::case,
+    },
+    Kind {
+        name: "precision",
+        run: precision::case,
     },
     Kind {
         name: "bags",

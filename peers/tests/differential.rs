@@ -21,6 +21,11 @@ fn frames() {
 }
 
 #[test]
+fn precision() {
+    cases("precision", 1_000);
+}
+
+#[test]
 fn bags() {
     cases("bags", 1_000);
 }
