@@ -186,6 +186,39 @@ class B2nd(test_arrays.Arrays):
                     self.check_ours(array, model)
                 self.history(path, model)
 
+    def test_precision_is_truncated_by_both(self):
+        trunc, shuffle = blosc2.Filter.TRUNC_PREC, blosc2.Filter.SHUFFLE
+        # python-blosc2 does not open its own files with a negative number of bits
+        for dtype, bits in (("<f4", 10), ("<f4", 22), ("<f8", 20), ("<f8", 1)):
+            whole, mantissa = ("<u4", 23) if dtype == "<f4" else ("<u8", 52)
+            cleared = np.array(mantissa - bits, whole)
+
+            def truncated(items):
+                return (items.view(whole) >> cleared << cleared).view(items.dtype)
+
+            items = np.sin(np.arange(3000, dtype=dtype) / 700).reshape(100, 30)
+            for ours in (True, False):
+                path = self.path()
+                with self.subTest(dtype=dtype, bits=bits, ours=ours):
+                    if ours:
+                        create = dict(format=h.FORMAT_B2ND, precision=bits, durability=0)
+                        with h.Array.create(path, dtype, (100, 30), **create) as array:
+                            array.write((0, 0), (100, 30), (1, 1), items.tobytes())
+                            array.commit()
+                    else:
+                        cparams = dict(filters=[trunc, shuffle], filters_meta=[bits, 0])
+                        blosc2.asarray(items, urlpath=str(path), mode="w", cparams=cparams)
+                    array = blosc2.open(str(path), mode="a")
+                    self.assertIn(trunc, array.schunk.cparams.filters)
+                    self.assertTrue((array[:] == truncated(items)).all())
+                    array.resize((140, 30))
+                    array[100:] = items[:40] / 3
+                    with h.Array(path, h.APPEND, durability=0) as array:
+                        array.write((0, 0), (2, 30), (1, 1), (items[:2] / 7).tobytes())
+                        array.commit()
+                    expected = np.concatenate((items[:2] / 7, items[2:], items[:40] / 3))
+                    self.check_theirs(path, truncated(expected))
+
     def test_items_beyond_the_edge_stay_discarded(self):
         """A shrunk array of blosc2 still contains the items beyond its edge."""
         model, path = self.items("<i4", (50, 30)) + 1, self.path()
