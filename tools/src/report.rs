@@ -128,6 +128,8 @@ const TRANSLATIONS: &[(&str, &str)] = &[
     ("HOLDALL_OPT_LOCK", "--no-lock"),
     ("HOLDALL_OPT_ORDER", "--fortran"),
     ("HOLDALL_OPT_YAML", "--yaml"),
+    ("HOLDALL_OPT_PRECISION 0", "--filters shuffle"),
+    ("HOLDALL_OPT_PRECISION", "--filters trunc_prec"),
     ("HOLDALL_FILTER_SHUFFLE or _BITSHUFFLE", "shuffle or bitshuffle"),
     ("HOLDALL_CHECKSUM_CRC32 or _NONE", "crc32 or none"),
     ("HOLDALL_REPLACE and HOLDALL_APPEND accept it", "--force replaces it"),

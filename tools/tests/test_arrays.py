@@ -497,6 +497,11 @@ class Formats(Arrays):
             ["raw", "o.b2nd", "--dtype", "<i4", "--chunks", "2,"],
             ["raw", "o.b2nd", "--dtype", "<i4", "--filters", "shuffle,none"],
             ["raw", "o.b2nd", "--dtype", "<i4", "--filters", "shuffle,zip"],
+            ["raw", "o.b2nd", "--dtype", "<f4", "--filters", "trunc_prec"],
+            ["raw", "o.b2nd", "--dtype", "<f4", "--filters", "trunc_prec:0"],
+            ["raw", "o.b2nd", "--dtype", "<f4", "--filters", "trunc_prec:200"],
+            ["raw", "o.b2nd", "--dtype", "<f4", "--filters", "trunc_prec:-129"],
+            ["raw", "o.b2nd", "--dtype", "<f4", "--filters", "shuffle,trunc_prec:10"],
             ["raw", "o.b2nd", "--dtype", "<i4", "--shape", "-6"],
             ["raw", "o.b2nd", "--dtype", "<i4", "--chunks", "0"],
             ["raw", "o.b2nd", "--dtype", "<i4", "--blocks", "1,0"],
@@ -567,6 +572,23 @@ class Formats(Arrays):
                     self.assertEqual(set(self.info("p")["metalayers"]), {"b2nd", "caterva"})
                     self.remove("o")
                     self.remove("p")
+
+    def test_precision_is_truncated_on_request(self):
+        floats = [1.5, 1.999999, -0.0, float("inf"), -2.7182817]
+        self.write("in", struct.pack("<5f", *floats))
+        for bits, last in [("1", -2.0), ("-22", -2.0), ("3", -2.5), ("23", -2.7182817)]:
+            flags = ["--dtype", "<f4", "--filters", f"trunc_prec:{bits},shuffle"]
+            self.good("convert", "-q", "in", "o.b2nd", "--force", *flags)
+            self.assertEqual(self.info("o.b2nd")["filters"], [f"trunc_prec:{bits}", "shuffle"])
+            items = self.good("cat", "o.b2nd")
+            self.assertEqual(items[16:], struct.pack("<f", last))
+            self.assertEqual(items[:4] + items[8:16], struct.pack("<3f", 1.5, *floats[2:4]))
+            self.good("convert", "-q", "o.b2nd", "p.b2nd", "--force", "--codec", "zstd")
+            self.assertEqual(self.info("p.b2nd")["filters"], ["shuffle"])
+            self.assertEqual(self.good("cat", "p.b2nd"), items)
+        for dtype, bits in [("<i4", "10"), (">f4", "10"), ("<f4", "24"), ("<f4", "-23")]:
+            flags = ["--dtype", dtype, "--filters", f"trunc_prec:{bits}"]
+            self.fails("convert", "in", "q.b2nd", *flags)
 
     def test_convert_copies_attributes(self):
         self.make(Grid.numbered([5, 4]), "bcolz", "a.bcolz")
