@@ -20,6 +20,7 @@ mod maintenance;
 mod options;
 mod records;
 mod schunk;
+mod schunk_stream;
 mod selection;
 mod storage;
 mod stream;
@@ -44,6 +45,7 @@ pub use self::options::{
 };
 pub use self::records::{Batch, Records};
 pub use self::schunk::{ChunkInfo, Schunk};
+pub use self::schunk_stream::SchunkStream;
 pub use self::selection::Selection;
 pub use self::storage::{MemoryStorage, Storage};
 pub use self::stream::Stream;
@@ -106,5 +108,6 @@ const _: () = (
     movable::<ArrowReader>(),
     movable::<ArrowSchema>(),
     movable::<BagWriter>(),
+    movable::<SchunkStream<Vec<u8>>>(),
 )
     .0;

@@ -128,6 +128,9 @@ impl Search<'_> {
             .rposition(|c| !c.is_lost())
             .map_or(0, |i| i + 1);
         table.chunks.truncate(found);
+        if nchunks.is_none() && !has_offsets && table.damage.is_none() {
+            table.damage = self.truncated_stream(&table.chunks);
+        }
         Ok(table)
     }
 
@@ -266,6 +269,23 @@ impl Search<'_> {
             },
         };
         Ok(error.at(i))
+    }
+
+    /// Returns an error if the number of chunks is unknown, and the last one that was found is not
+    /// the one that the header describes: the file was written to a pipe and is truncated.
+    fn truncated_stream(&self, chunks: &[LocatedChunk]) -> Option<Error> {
+        let expected = self.header.last_chunk?;
+        let found = match chunks.last().map(|last| last.nbytes) {
+            Some(found) if found == expected => return None,
+            Some(found) => format!("found a chunk of {found} bytes"),
+            None => "found no chunk".to_owned(),
+        };
+        let n = chunks.len() as u64;
+        let error = fail!(
+            Format,
+            "the file is truncated: it does not end with the last chunk (expected one of {expected} bytes after chunk {n}, {found})"
+        );
+        Some(error.at(n))
     }
 
     /// Returns the content size of chunk `i` according to the header.

@@ -53,14 +53,7 @@ impl Content {
 
     /// Returns an error if the chunk size is not a multiple of the item size.
     pub fn check_chunk_size(&self) -> Result<()> {
-        let (n, typesize) = (self.chunk_size, self.typesize.max(1));
-        if n % typesize == 0 {
-            return Ok(());
-        }
-        Err(fail!(
-            Argument,
-            "HOLDALL_OPT_CHUNK_BYTES: {n} is not a multiple of the typesize, {typesize}"
-        ))
+        check_chunk_size(self.chunk_size, self.typesize.max(1))
     }
 
     /// Raises the chunk size, to `given` if that is set, if the file has one short chunk. Bloscpack
@@ -214,4 +207,15 @@ impl Content {
         self.pending.truncate(retained);
         Ok(())
     }
+}
+
+/// Returns an error if chunks of `n` bytes have no whole number of items.
+pub fn check_chunk_size(n: usize, typesize: usize) -> Result<()> {
+    if n.is_multiple_of(typesize) {
+        return Ok(());
+    }
+    Err(fail!(
+        Argument,
+        "HOLDALL_OPT_CHUNK_BYTES: {n} is not a multiple of the typesize, {typesize}"
+    ))
 }

@@ -207,6 +207,15 @@ impl Head {
         Ok(Some((header, bytes)))
     }
 
+    /// Encodes header and metadata of a file that has no offsets.
+    pub fn encode_without_offsets(&self, mut header: Header) -> Result<Vec<u8>> {
+        let meta = self.new_meta()?;
+        header.meta = meta.as_ref().map(|(location, _)| location.clone());
+        let mut bytes = header.encode();
+        bytes.extend(meta.map_or_else(Vec::new, |(_, b)| b));
+        Ok(bytes)
+    }
+
     /// Returns the number of spare offsets of a new file with these chunks.
     pub fn spare_offsets(&self, slots: &ChunkSlots) -> u64 {
         self.spare_chunks

@@ -11,7 +11,8 @@
 //!   `writer`. A part does not know the handle.
 //! - `params`, `load`, `open`, `read`, `verify`, `edit`, `splice`, `commit`, `in_place`, `copy`,
 //!   `repair`: the operations of a [`Bloscpack`].
-//! - [`FileEncoder`]: encodes a complete file in memory.
+//! - [`FileEncoder`]: encodes a complete file in memory. [`StreamWriter`]: writes a file from front
+//!   to back.
 
 mod chunk_encoder;
 mod chunk_list;
@@ -41,6 +42,7 @@ mod params;
 mod read;
 mod repair;
 mod splice;
+mod stream_writer;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -54,6 +56,7 @@ pub use params::{filter_number, params};
 pub use repair::repair_in;
 pub use repair::{Repaired, repair};
 pub use splice::Splice;
+pub use stream_writer::StreamWriter;
 pub use verify::{Verified, verify};
 
 use crate::blosc::{self, Codec, StoredCodec, StoredEncoding};

@@ -5,7 +5,7 @@ use super::Bloscpack;
 use super::chunk_encoder::ChunkEncoder;
 use super::chunk_list::ChunkSlots;
 use super::chunk_reader::ChunkReader;
-use super::content::Content;
+use super::content::{Content, check_chunk_size};
 use super::head::Head;
 use super::header::{Dialect, Header};
 use super::params::params;
@@ -28,7 +28,7 @@ pub const OPEN_OPTIONS: &[Opt] = &[
     Opt::SkipDamaged,
 ];
 /// Additional options for opening for writing.
-const WRITE_OPTIONS: &[Opt] = &[
+pub(super) const WRITE_OPTIONS: &[Opt] = &[
     Opt::Durability,
     Opt::Lock,
     Opt::Codec,
@@ -40,7 +40,7 @@ const WRITE_OPTIONS: &[Opt] = &[
     Opt::SpareBytes,
 ];
 /// Additional options for creating.
-const CREATE_OPTIONS: &[Opt] = &[Opt::Checksum, Opt::Offsets, Opt::FormatVersion];
+pub(super) const CREATE_OPTIONS: &[Opt] = &[Opt::Checksum, Opt::Offsets, Opt::FormatVersion];
 
 /// The access mode of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,12 +183,8 @@ impl Bloscpack {
         session.refuse_existing(name)?;
         let header = new_header(typesize, options)?;
         let params = params(options, typesize, None)?;
-        let chunk_size = match options.given(Opt::ChunkBytes) {
-            Some(n) => n as usize,
-            None => default_chunk(typesize),
-        };
+        let chunk_size = new_chunk_size(typesize, options)?;
         let content = Content::new(ChunkSlots::default(), typesize, chunk_size);
-        content.check_chunk_size()?;
         let encoder = ChunkEncoder::new(params, header.checksum, options);
         Ok(Bloscpack {
             reader: ChunkReader::new(shown(session.container()), header.checksum, options),
@@ -225,7 +221,17 @@ impl Bloscpack {
     }
 }
 
-fn new_header(typesize: usize, options: &Options) -> Result<Header> {
+/// Returns the chunk size of a new file, whose typesize is valid.
+pub(super) fn new_chunk_size(typesize: usize, options: &Options) -> Result<usize> {
+    let size = match options.given(Opt::ChunkBytes) {
+        Some(n) => n as usize,
+        None => default_chunk(typesize),
+    };
+    check_chunk_size(size, typesize)?;
+    Ok(size)
+}
+
+pub(super) fn new_header(typesize: usize, options: &Options) -> Result<Header> {
     if typesize == 0 || typesize > i32::MAX as usize {
         return Err(fail!(
             Argument,

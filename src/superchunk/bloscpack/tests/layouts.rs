@@ -477,24 +477,32 @@ fn an_unknown_number_of_chunks_is_counted() {
         nchunks: None,
         ..header.clone()
     };
-    let plain = [&plain.encode(), &good[header.chunks_at() as usize..]].concat();
-    let table = table_of(&plain);
-    assert_eq!(
-        (table.chunks.len(), &table.damage, &table.suspected),
-        (3, &None, &None)
-    );
-    for cut in 1..plain.len() - 32 {
-        let table = table_of(&plain[..plain.len() - cut]);
-        let whole = table
-            .chunks
-            .last()
-            .is_some_and(|c| c.end(Checksum::Md5) == (plain.len() - cut) as u64);
-        assert_eq!(table.damage.is_none(), whole, "{cut}");
-        assert!(
-            table
-                .damage
-                .is_none_or(|e| e.position == table.chunks.len() as i64)
+    for last_chunk in [header.last_chunk, None] {
+        let plain = Header {
+            last_chunk,
+            ..plain.clone()
+        };
+        let plain = [&plain.encode(), &good[header.chunks_at() as usize..]].concat();
+        let table = table_of(&plain);
+        assert_eq!(
+            (table.chunks.len(), &table.damage, &table.suspected),
+            (3, &None, &None)
         );
+        for cut in 1..plain.len() - 32 {
+            let table = table_of(&plain[..plain.len() - cut]);
+            // the size of the last chunk, if it is known, shows that chunks are missing
+            let whole = last_chunk.is_none()
+                && table
+                    .chunks
+                    .last()
+                    .is_some_and(|c| c.end(Checksum::Md5) == (plain.len() - cut) as u64);
+            assert_eq!(table.damage.is_none(), whole, "{cut}");
+            assert!(
+                table
+                    .damage
+                    .is_none_or(|e| e.position == table.chunks.len() as i64)
+            );
+        }
     }
 }
 

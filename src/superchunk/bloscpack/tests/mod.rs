@@ -6,6 +6,7 @@ mod disk_repair;
 mod layouts;
 mod model;
 mod rules;
+mod streams;
 
 use super::*;
 use crate::error::Status;
