@@ -65,7 +65,7 @@ pub fn finish(out: &FileName) -> Result {
     }
     match OUTPUT.bytes("") {
         Ok(bytes) => OutputFile::create(out, false)?.put(&bytes),
-        // a plain file, which was written as it was made
+        // what was written as it was made
         Err(_) => Ok(()),
     }
 }

@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import struct
 import subprocess
 import unittest
 
@@ -34,6 +35,70 @@ class Pipes(Base):
         self.assertEqual(
             self.good("sum", "-", stdin=frame).split()[0], self.good("sum", "a.blp").split()[0]
         )
+
+    def test_superchunks_of_a_pipe_are_streamed(self):
+        flags = ["pack", "--to", "blpk", "--chunk-size", "16K", "-", "-"]
+        with open(self.path("in"), "rb") as file:
+            done = subprocess.run(
+                [TOOL, *flags], stdin=file, capture_output=True, timeout=LONG, check=True
+            )
+        known = done.stdout
+        self.assertEqual(struct.unpack_from("<iiq", known, 8), (16384, 12544, 10))
+        for extra in [[], ["--checksum", "none"], ["--format-version", "2"]]:
+            piped = self.good(*flags, *extra, stdin=self.data)
+            self.assertEqual(struct.unpack_from("<iiq", piped, 8), (-1, 0, -1))
+            self.assertEqual(self.good("unpack", "-", "-", stdin=piped), self.data)
+            end = len(piped) - 16 - (0 if "none" in extra else 4)
+            for short in [end, end + 1, end - 1, 3000]:
+                message, out = self.fails("unpack", "-", "-", stdin=piped[:short])
+                self.assertEqual(out, b"")
+            _, out = self.fails("unpack", "--skip-damaged", "-", "-", stdin=piped[:end])
+            self.assertEqual(out, self.data)
+        self.good("convert", "-q", "-", "a.blp", stdin=piped)
+        self.assertEqual(struct.unpack_from("<q", self.read("a.blp"), 16), (10,))
+        self.good("verify", "a.blp")
+        self.write("m", b'{"a": 1}')
+        piped = self.good(*flags, "--metadata", "m", stdin=b"")
+        info = json.loads(self.good("info", "--json", "-", stdin=piped))
+        self.assertEqual((info["metadata"], info["nbytes"], info["chunks"]), ({"a": 1}, 0, 1))
+        self.assertIn("version 1", self.fails(*flags, "--format-version", "1", stdin=b"x")[0])
+
+    def test_a_stream_takes_little_memory(self):
+        command = f"head -c 1G /dev/zero | {TOOL} pack -q --to blpk - - | {TOOL} count -"
+        done = subprocess.run(
+            ["bash", "-c", f"ulimit -v 1000000; {command}"],
+            capture_output=True,
+            timeout=LONG,
+            env={**os.environ, "HOLDALL_THREADS": "2"},
+        )
+        self.assertEqual(done.stdout, b"%d\n" % ((1 << 30) // 8), done.stderr)
+
+    def test_a_stream_ends_with_its_reader(self):
+        tool = subprocess.Popen(
+            [TOOL, "pack", "-q", "--to", "blpk", "/dev/urandom", "-"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.assertEqual(tool.stdout.read(4), b"blpk")
+        tool.stdout.close()
+        self.assertEqual((tool.wait(LONG), tool.stderr.read()), (0, b""))
+        tool.stderr.close()
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                [TOOL, "pack", "--to", "blpk", self.path("in"), "-"],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                timeout=LONG,
+            )
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, b"^holdall: standard output: No space left")
+
+    def test_arrays_in_npy_files_are_streamed(self):
+        self.good("convert", "-q", "--slice", ":7", "cube.b2nd", "a.npy")
+        packed = self.good("pack", "--to", "blpk", "a.npy", "-")
+        copy = self.good("convert", "--to", "npy", "-", "-", stdin=packed)
+        self.assertEqual(copy, self.read("a.npy"))
+        self.assertEqual(self.good("convert", "--to", "blpk", "a.npy", "-"), packed)
 
     def test_arrays(self):
         stored = self.read("cube.b2nd")

@@ -46,6 +46,11 @@ impl New<'_> {
         let (item_size, bytes, chunk_size) = self.measure(npy)?;
         let options = self.options.clone().chunk_bytes(chunk_size);
         let options = spare_chunks(options, self.encoding, input, chunk_size);
+        if self.out.is_standard() {
+            let (size, metadata) = (packing::type_size(item_size), npy.metadata());
+            let stream = packing::stream(size, Some(bytes), Some(metadata.as_bytes()), &options)?;
+            return Ok((stream, Some(bytes)));
+        }
         let mut schunk = self.schunk(Format::Bloscpack, item_size, &options)?;
         let set = schunk.set_attribute("", npy.metadata().as_bytes());
         set.map_err(library(self.out))?;

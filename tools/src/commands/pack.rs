@@ -4,7 +4,7 @@ use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::cli::{Pack, one_operand, operands};
 use crate::failure::{Exit, Result};
-use crate::{bag, standard, superchunk};
+use crate::{bag, superchunk};
 
 pub fn run(args: &Pack, usage: &Usage) -> Result<Exit> {
     let (inputs, out) = operands(&args.paths, &args.output)?;
@@ -20,6 +20,5 @@ pub fn run(args: &Pack, usage: &Usage) -> Result<Exit> {
     }
     usage.fit("superchunk")?;
     let (input, out) = one_operand(&args.paths, &args.output)?;
-    let code = superchunk::pack::run(args, usage, input, out)?;
-    standard::finish(out).map(|()| code)
+    superchunk::pack::run(args, usage, input, out)
 }

@@ -6,7 +6,7 @@ use crate::cli::{Pack, groups::Encoding};
 use crate::failure::{Exit, Result, creation, library};
 use crate::file_name::FileName;
 use crate::files::{self, Input};
-use crate::{array, detect, failure, options, output, standard, usage};
+use crate::{array, detect, failure, options, output, usage};
 use holdall::{Format, Options, Schunk};
 
 /// Bytes of an item, unless an option says otherwise.
@@ -56,12 +56,16 @@ pub fn run(args: &Pack, usage: &Usage, input: &FileName, out: &FileName) -> Resu
     packing::run(&Packing { command: "pack", from: input, out }, |input| {
         let options =
             spare_chunks(options, encoding, input, encoding.chunk_size.unwrap_or(CHUNK_SIZE));
+        let metadata = args.metadata.as_ref().map(files::read_all).transpose()?;
+        let type_size = usize::from(type_size);
+        if out.is_standard() {
+            let metadata = metadata.as_deref();
+            return Ok((packing::stream(type_size, input.total, metadata, &options)?, None));
+        }
         let create = if args.output.force { Schunk::replace } else { Schunk::create };
-        let created =
-            create(standard::output(out), Format::Bloscpack, usize::from(type_size), &options);
+        let created = create(out, Format::Bloscpack, type_size, &options);
         let mut schunk = created.map_err(creation(out, args.output.force))?;
-        if let Some(path) = &args.metadata {
-            let metadata = files::read_all(path)?;
+        if let (Some(path), Some(metadata)) = (&args.metadata, metadata) {
             schunk.set_attribute("", &metadata).map_err(library(path))?;
         }
         Ok((Target::Schunk(schunk), None))

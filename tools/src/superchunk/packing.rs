@@ -11,7 +11,8 @@ use crate::files::{Input, OutputFile};
 use crate::report::{self, plural};
 use crate::superchunk::source::resize;
 use crate::{detect, failure, progress, relay, signals};
-use holdall::{Array, Schunk};
+use holdall::{Array, Options, Schunk, SchunkStream};
+use std::io;
 
 /// Bytes that are passed on at once: several chunks, which are compressed in parallel.
 pub const PIECE: u64 = 8 << 20;
@@ -21,6 +22,8 @@ const PIECE_MOST: u64 = 256 << 20;
 /// What the content is added to.
 pub enum Target {
     Schunk(Schunk),
+    /// A superchunk on standard output.
+    Stream(SchunkStream<OutputFile>),
     /// An array that gets more rows.
     Rows(Array),
     /// A new array of a known shape.
@@ -64,10 +67,35 @@ pub fn shape<'s>(
     }
 }
 
+/// Creates a superchunk on standard output. `length` is that of its content, if it is known.
+pub fn stream(
+    type_size: usize,
+    length: Option<u64>,
+    metadata: Option<&[u8]>,
+    options: &Options,
+) -> Result<Target> {
+    let out = FileName::from("-");
+    let file = OutputFile::create(&out, false)?;
+    let stream = SchunkStream::new(file, type_size, length, options);
+    let mut stream = stream.map_err(library(&out))?;
+    metadata.map_or(Ok(()), |json| stream.set_metadata(json)).map_err(library(&out))?;
+    Ok(Target::Stream(stream))
+}
+
+/// The failure to write to standard output. A reader that has gone is none.
+fn streamed(out: &FileName) -> impl Fn(holdall::Error) -> Failure {
+    move |error| match error.os_code() {
+        _ if signals::stopped() => Failure::Stopped,
+        Some(code) => Failure::Output(io::Error::from_raw_os_error(code)),
+        None => library(out)(error),
+    }
+}
+
 impl Target {
     fn add(&mut self, bytes: &[u8], input: &FileName, out: &FileName) -> Result {
         let added = match self {
             Target::Schunk(schunk) => schunk.append(bytes),
+            Target::Stream(stream) => return stream.append(bytes).map_err(streamed(out)),
             Target::Grid(grid) => grid.write(bytes),
             Target::File(file) => return file.put(bytes),
             Target::Rows(array) => {
@@ -118,6 +146,10 @@ impl Target {
                 grid.array.commit().map_err(library(out))?;
                 let stored = grid.array.stored_bytes().map_err(library(out))?;
                 return Ok(format!(", {stored} bytes on disk"));
+            }
+            Target::Stream(stream) => {
+                stream.finish().map_err(streamed(out))?;
+                return Ok(String::new());
             }
             Target::File(file) => return file.complete().map(|()| String::new()),
         };
