@@ -18,6 +18,7 @@ use crate::checksum::Checksum;
 use crate::error::{Result, fail};
 use crate::io::File;
 use crate::io::read_buffer::SequentialReader;
+use crate::superchunk::block_checksums::{self, BlockChecksums};
 use crate::superchunk::chunk_in_file::ChunkInFile;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -55,6 +56,9 @@ pub struct ChunkFile {
     is_verified: AtomicBool,
     /// The chunk, once blocks of it were read.
     blocks: OnceLock<StoredChunk>,
+    /// The chunk with the checksums of its blocks, once blocks were read before its digest was
+    /// verified; none if it has none.
+    verified_blocks: OnceLock<Option<(StoredChunk, BlockChecksums)>>,
 }
 
 /// The bytes of the chunk, from which short ranges are read.
@@ -149,6 +153,7 @@ impl ChunkFile {
             id,
             is_verified: AtomicBool::new(false),
             blocks: OnceLock::new(),
+            verified_blocks: OnceLock::new(),
         })
     }
 
@@ -193,11 +198,20 @@ impl ChunkFile {
         let digest = Some(self.sum).filter(|_| unverified);
         let source = self.source();
         let h = &self.header;
-        if digest.is_none()
-            && dst.len() < self.nbytes() / PARTIAL_FRACTION
+        let is_part = dst.len() < self.nbytes() / PARTIAL_FRACTION
             && h.content()? == blosc::Content::Blocks
-            && !h.extended()
+            && !h.extended();
+        if is_part
+            && digest.is_some()
+            && let Some((blocks, checksums)) = self.verified_blocks()?
         {
+            let source = ChunkInFile {
+                checksums: Some(checksums),
+                ..source
+            };
+            return blocks.read(&source, from, dst, Some((cache, self.id)));
+        }
+        if is_part && digest.is_none() {
             let reader = SequentialReader::new(source.file, (HEADER.len() + h.cbytes) as u64);
             let source = ShortRanges {
                 chunk: source,
@@ -228,6 +242,31 @@ impl ChunkFile {
             limit: self.limit,
             checksums: None,
         }
+    }
+
+    /// Returns the chunk with the checksums of its blocks, if they can replace the digest.
+    fn verified_blocks(&self) -> Result<Option<&(StoredChunk, BlockChecksums)>> {
+        let cbytes = self.header.cbytes;
+        if cbytes < block_checksums::MIN_CHUNK || !block_checksums::can_replace(self.sum) {
+            return Ok(None);
+        }
+        if let Some(known) = self.verified_blocks.get() {
+            return Ok(known.as_ref());
+        }
+        let source = self.source();
+        let n = self.header.len() + 4 * self.header.blocks();
+        let n = n + block_checksums::len(self.header.blocks());
+        let read =
+            StoredChunk::open(&source, cbytes as u64, n, self.limit).and_then(|(stored, first)| {
+                let checksums = BlockChecksums::read(&stored, &first, &source, None)?;
+                Ok(checksums.map(|checksums| (stored, checksums)))
+            });
+        let read = match read {
+            // reading the complete chunk says what is wrong
+            Err(e) if e.status.is_corruption() => None,
+            read => read?,
+        };
+        Ok(self.verified_blocks.get_or_init(|| read).as_ref())
     }
 
     fn blocks(&self) -> Result<&StoredChunk> {

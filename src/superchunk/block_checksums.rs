@@ -13,14 +13,18 @@
 use crate::alloc;
 use crate::blosc::stored::{StoredBytes, StoredChunk};
 use crate::blosc::{Content, Header};
-use crate::checksum::{crc32, crc32_of_parts};
+use crate::checksum::{Checksum, crc32, crc32_of_parts};
 use crate::error::{Error, Result, fail};
 use crate::slice::SliceExt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Shorter chunks are read at once, and have no checksums of blocks.
-pub const MIN_CHUNK: usize = if cfg!(fuzzing) { 64 } else { 64 << 10 };
+pub const MIN_CHUNK: usize = if cfg!(any(test, fuzzing)) {
+    64
+} else {
+    64 << 10
+};
 /// The last bytes before the first block of a chunk that has them.
 const MARK: [u8; 8] = *b"hldblock";
 /// Bytes of a CRC-32, and of an offset in the block table.
@@ -36,31 +40,67 @@ pub const fn len(blocks: usize) -> usize {
         .saturating_add(2 * INTEGER + MARK.len())
 }
 
-/// Inserts the checksums of its blocks into a chunk, unless it is short, has them, has no blocks in
-/// order, or would become longer than its uncompressed form. Returns the CRC-32 of the chunk.
-pub fn insert(chunk: &mut Vec<u8>) -> Result<u32> {
+/// Are checksums of blocks as reliable as this one of the complete chunk? The longer ones are chosen
+/// by writers for which a CRC-32 is too short.
+pub fn can_replace(sum: Checksum) -> bool {
+    matches!(sum, Checksum::Adler32 | Checksum::Crc32)
+}
+
+/// Inserts the checksums of its blocks into the chunk that begins at `begin`, unless it is short, has
+/// them, has no blocks in order, or would become longer than its uncompressed form. Returns the
+/// CRC-32 of the chunk.
+pub fn insert(bytes: &mut Vec<u8>, begin: usize) -> Result<u32> {
+    let chunk = bytes.at(begin..)?;
     let Some(mut ends) = block_ends(chunk)? else {
         return Ok(crc32(chunk));
     };
     let (blocks, first) = (ends.len() - 1, *ends.at(0)?);
-    let crcs = checksums(chunk, &ends)?;
     let more = len(blocks);
     let all = chunk.len() + more;
-    alloc::grow(chunk, more, all)?;
-    chunk.resize(all, 0);
+    alloc::grow(bytes, more, begin + all)?;
+    bytes.resize(begin + all, 0);
+    let chunk = bytes.at_mut(begin..)?;
     chunk.copy_within(first..all - more, first + more);
     for end in &mut ends {
         *end += more;
     }
-    let (head, stored) = chunk.split_at_mut(first + more);
-    head.at_mut(CBYTES)?.copy_from_slice(&integer(all)?);
-    let table = head.at_mut(first - INTEGER * blocks..first)?;
+    chunk.at_mut(CBYTES)?.copy_from_slice(&integer(all)?);
+    let table = chunk.at_mut(first - INTEGER * blocks..first)?;
     for (offset, start) in table.chunks_exact_mut(INTEGER).zip(&ends) {
         offset.copy_from_slice(&integer(*start)?);
     }
-    let all_blocks = crc32_of_parts(&crcs);
-    let mut at = first;
-    for (crc, _) in crcs.iter().chain([&(all_blocks, stored.len())]) {
+    write(chunk, &ends)
+}
+
+/// Rewrites the checksums of a chunk that has them, after a change of its length.
+pub fn renew(chunk: &mut [u8]) -> Result<()> {
+    let header = Header::parse(chunk)?;
+    let head_len = header.len() + INTEGER * header.blocks() + len(header.blocks());
+    let head = chunk.get(..head_len).unwrap_or_default();
+    if !has_blocks(&header) || !head.ends_with(&MARK) {
+        return Ok(());
+    }
+    let Some(stored) = StoredChunk::parse(chunk, u64::MAX)? else {
+        return Ok(());
+    };
+    match ends(&stored, &&*chunk)?.filter(|ends| ends.first() == Some(&head_len)) {
+        Some(ends) => write(chunk, &ends).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// Writes the checksums of the blocks with these `ends`. Returns the CRC-32 of the chunk.
+fn write(chunk: &mut [u8], ends: &[usize]) -> Result<u32> {
+    let first = *ends.at(0)?;
+    let (head, stored) = chunk.split_at_mut(first);
+    let mut parts = alloc::with_capacity(ends.len())?;
+    for (from, to) in ends.iter().zip(ends.iter().skip(1)) {
+        let block = stored.at(from - first..to - first)?;
+        parts.push((crc32(block), block.len()));
+    }
+    let all_blocks = crc32_of_parts(&parts);
+    let mut at = first - len(parts.len());
+    for crc in parts.iter().map(|(crc, _)| *crc).chain([all_blocks]) {
         head.at_mut(at..at + INTEGER)?
             .copy_from_slice(&crc.to_le_bytes());
         at += INTEGER;
@@ -109,16 +149,6 @@ fn ends(stored: &StoredChunk, source: &dyn StoredBytes) -> Result<Option<Vec<usi
     }
     ends.push(stored.header().cbytes);
     Ok(ends.is_sorted_by(|a, b| a < b).then_some(ends))
-}
-
-/// Returns the CRC-32 and the length of each block.
-fn checksums(chunk: &[u8], ends: &[usize]) -> Result<Vec<(u32, usize)>> {
-    let mut all = alloc::with_capacity(ends.len())?;
-    for (from, to) in ends.iter().zip(ends.iter().skip(1)) {
-        let block = chunk.at(*from..*to)?;
-        all.push((crc32(block), block.len()));
-    }
-    Ok(all)
 }
 
 /// The checksums of the blocks of a chunk, which match those of the bytes before the first block.

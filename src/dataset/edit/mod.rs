@@ -21,6 +21,7 @@ use crate::io::journal::NEW;
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
 use crate::slice::SliceExt;
+use crate::superchunk::block_checksums;
 use crate::superchunk::bloscpack::{self, FileEncoder};
 use crate::superchunk::buffer_pool::BufferPool;
 use crate::{alloc, parallel};
@@ -97,6 +98,9 @@ impl UnitEncoder {
         alloc::reserve(&mut bytes, HEADER.len())?;
         bytes.extend_from_slice(&HEADER);
         blosc::encode(params, content, &mut bytes, threads)?;
+        if block_checksums::can_replace(*sum) {
+            block_checksums::insert(&mut bytes, HEADER.len())?;
+        }
         let digest = sum.of(bytes.at(HEADER.len()..)?);
         alloc::reserve_exact(&mut bytes, digest.len())?;
         bytes.extend_from_slice(&digest);

@@ -6,11 +6,11 @@ use crate::array::Array;
 use crate::dataset::chunks::file_name;
 use crate::error::Status;
 use crate::format::Format;
-use crate::io::sim::{Rng, SimDisk};
+use crate::io::sim::{Counting, Rng, SimDisk};
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Rows per chunk, and total rows.
 const CHUNK: u64 = 4000;
@@ -251,5 +251,46 @@ fn many_threads_read_the_same_content() {
                 });
             }
         });
+    }
+}
+
+#[test]
+fn the_blocks_of_a_chunk_are_verified_one_by_one() {
+    let content = numbers(5, ROWS);
+    for format in [Format::Bcolz, Format::Blz, Format::BlzRfc] {
+        let disk = SimDisk::default();
+        let options = options().with(Opt::BlockBytes, 4 << 10).unwrap();
+        drop(new(&disk.folder(), format, &options, &content));
+        let calls = Arc::new(Mutex::new(Vec::new()));
+        let folder: Arc<dyn Folder> = Arc::new(Counting(disk.folder(), calls.clone()));
+        let a = open::open_in(&folder, Mode::Read, &options).unwrap();
+        // the first read of a handle also reads what all chunks share
+        some(&a, 0, 1).unwrap();
+        for block in [0, 3, 4] {
+            calls.lock().unwrap().clear();
+            let row = CHUNK + block * 512 + 7;
+            assert_eq!(some(&a, row, 2).unwrap(), content[row as usize * 8..][..16]);
+            let read: usize = calls.lock().unwrap().iter().sum();
+            assert!(read < 8_000, "{format:?}, block {block}: {read} bytes");
+        }
+        let files = disk.contents();
+        let mark = |file: &[u8]| file.windows(8).position(|bytes| bytes == b"hldblock");
+        let (name, mark) = files
+            .iter()
+            .find_map(|(name, file)| Some((name, mark(file)?)))
+            .unwrap();
+        for (at, corrupt) in [(mark + 10, 0..1), (mark - 5, 0..8), (mark - 9, 0..8)] {
+            let mut files = files.clone();
+            files.get_mut(name).unwrap()[at] ^= 16;
+            let a = open::open_in(&SimDisk::with_files(&files).folder(), Mode::Read, &options);
+            let failed = (0..8).filter(|block| {
+                let mut rows = [0; 16];
+                a.as_ref()
+                    .unwrap()
+                    .read(&[block * 512 + 7], &[2], None, &mut rows, None)
+                    .is_err_and(|e| e.status == Status::Checksum)
+            });
+            assert!(failed.eq(corrupt), "{format:?}, {at}");
+        }
     }
 }

@@ -13,6 +13,7 @@
 //! that the checks detect violations.
 
 mod check;
+mod counting;
 mod crash_states;
 mod faulty;
 mod live_states;
@@ -20,6 +21,7 @@ mod mutations;
 mod repair;
 
 pub use check::{Scenario, Tally, check, seeds};
+pub use counting::Counting;
 pub use crash_states::Files;
 pub use faulty::Fault;
 pub use live_states::{check_full, check_opened_before, check_readers};

@@ -8,6 +8,7 @@ use crate::checksum::Checksum;
 use crate::error::Result;
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
+use crate::superchunk::block_checksums;
 use crate::superchunk::buffer_pool::BufferPool;
 
 /// An encoded chunk with its checksum, and the number of spare bytes before the checksum.
@@ -45,6 +46,9 @@ impl ChunkEncoder {
         let least = bytes.len();
         widen(&mut bytes, self.spare_bytes);
         let spare = (bytes.len() - least) as u32;
+        if block_checksums::can_replace(self.checksum) {
+            block_checksums::insert(&mut bytes, 0)?;
+        }
         Ok(SealedChunk {
             bytes: seal(bytes, self.checksum)?,
             spare,

@@ -6,14 +6,20 @@ use super::damage::Damage;
 use super::located_chunk::{BLOSC_HEADER, LocatedChunk};
 use crate::alloc::{self, Bytes};
 use crate::blosc;
-use crate::blosc::stored::{self, StoredBytes};
+use crate::blosc::stored::{self, StoredBytes, StoredChunk};
 use crate::checksum::Checksum;
 use crate::error::{Error, Result, fail};
 use crate::io::File;
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
+use crate::superchunk::block_checksums::{self, BlockChecksums};
 use crate::superchunk::chunk_in_file::ChunkInFile;
 use std::sync::Arc;
+
+/// A chunk is read completely if more than one byte in `PARTIAL_FRACTION` is requested.
+const PARTIAL_FRACTION: usize = 4;
+/// First bytes of a chunk that are read for its block table and the checksums of its blocks.
+const HEAD: usize = 1 << 10;
 
 /// The committed file.
 pub struct MainFile {
@@ -117,12 +123,53 @@ impl ChunkReader {
         dst: &mut [u8],
         threads: usize,
     ) -> Result<()> {
+        if self.blocks_part(slot, from, dst)? {
+            return Ok(());
+        }
         self.stored(slot, |chunk| {
             // memory that decoding needs in addition to the caller's buffer
             let block = blosc::Header::parse(chunk)?.blocksize;
             alloc::allow(block as u64, self.memory_limit, "a block of a chunk")?;
             blosc::decode_range(chunk, from, dst, threads)
         })
+    }
+
+    /// Like [`ChunkReader::slot_part`], but reads and verifies only the blocks of a small part.
+    /// Returns false if the complete chunk has to be read.
+    fn blocks_part(&self, slot: &ChunkSlot, from: usize, dst: &mut [u8]) -> Result<bool> {
+        let nbytes = slot.nbytes as usize;
+        let verify = self.verifies_checksums();
+        if dst.len() > nbytes / PARTIAL_FRACTION
+            || (slot.cbytes as usize) < block_checksums::MIN_CHUNK
+            || verify && !block_checksums::can_replace(self.checksum)
+        {
+            return Ok(false);
+        }
+        let Some(source) = self.in_file(slot)? else {
+            return Ok(false);
+        };
+        let head = match StoredChunk::open(&source, slot.cbytes.into(), HEAD, self.memory_limit) {
+            Err(e) if e.status.is_corruption() => return Ok(false),
+            head => head?,
+        };
+        let (stored, first) = head;
+        let header = stored.header();
+        if (header.cbytes, header.nbytes) != (slot.cbytes as usize, nbytes) {
+            return Ok(false);
+        }
+        let checksums = match verify {
+            true => BlockChecksums::read(&stored, &first, &source, None)?,
+            false => None,
+        };
+        if verify && checksums.is_none() {
+            return Ok(false);
+        }
+        let source = ChunkInFile {
+            first: &first,
+            checksums: checksums.as_ref(),
+            ..source
+        };
+        stored.read(&source, from, dst, None).map(|()| true)
     }
 
     /// Returns the content of chunk `i`, which is in `slot`.
@@ -152,23 +199,31 @@ impl ChunkReader {
 
     /// Calls `f` with an encoded chunk after its checksum is verified.
     pub fn stored<R>(&self, slot: &ChunkSlot, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
-        let (file, at) = match &slot.location {
-            ChunkLocation::Memory(bytes) => return f(&self.verified(&&bytes[..], slot)?),
-            ChunkLocation::Main(at) => (self.main.as_ref().map(|m| &m.file), *at),
-            ChunkLocation::Part(at) => (self.part.as_ref(), *at),
-            ChunkLocation::Lost => {
-                let lost = || fail!(Format, "it was not found");
-                return Err(self.damage.lost.clone().unwrap_or_else(lost));
-            }
+        if let ChunkLocation::Memory(bytes) = &slot.location {
+            return f(&self.verified(&&bytes[..], slot)?);
+        }
+        let source = self.in_file(slot)?;
+        let source = source.ok_or_else(|| {
+            let lost = || fail!(Format, "it was not found");
+            self.damage.lost.clone().unwrap_or_else(lost)
+        })?;
+        f(&self.verified(&source, slot)?)
+    }
+
+    /// Returns a chunk that is in a file.
+    fn in_file(&self, slot: &ChunkSlot) -> Result<Option<ChunkInFile<'_>>> {
+        let (file, at) = match slot.location {
+            ChunkLocation::Main(at) => (self.main.as_ref().map(|m| &m.file), at),
+            ChunkLocation::Part(at) => (self.part.as_ref(), at),
+            ChunkLocation::Memory(_) | ChunkLocation::Lost => return Ok(None),
         };
-        let source = ChunkInFile {
+        Ok(Some(ChunkInFile {
             file: &**file.ok_or_else(|| fail!(State, "its file is not open"))?,
             at,
             first: &[],
             limit: self.memory_limit,
             checksums: None,
-        };
-        f(&self.verified(&source, slot)?)
+        }))
     }
 
     fn verified<'s>(&self, source: &'s dyn StoredBytes, slot: &ChunkSlot) -> Result<Bytes<'s>> {

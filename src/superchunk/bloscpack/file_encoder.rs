@@ -12,6 +12,7 @@ use crate::checksum::Checksum;
 use crate::error::{Error, Result};
 use crate::io::{Folder, journal};
 use crate::options::{Opt, Options};
+use crate::superchunk::block_checksums;
 use crate::{alloc, parallel};
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -123,6 +124,9 @@ impl FileEncoder {
         let mut bytes = Vec::new();
         blosc::encode(&self.params, content, &mut bytes, threads)?;
         widen(&mut bytes, self.spare_bytes);
+        if block_checksums::can_replace(self.sum) {
+            block_checksums::insert(&mut bytes, 0)?;
+        }
         seal(bytes, self.sum)
     }
 }

@@ -17,6 +17,7 @@ use crate::error::{Result, fail};
 use crate::io::File;
 use crate::io::journal::{Change, MAX_RANGES, SAMPLE_BYTES, Sample, Session};
 use crate::slice::SliceExt;
+use crate::superchunk::block_checksums;
 use std::ops::Range;
 
 /// Committed bytes that a commit in place may save to the journal, independent of the file size.
@@ -270,6 +271,7 @@ impl<'a> InPlace<'a> {
             if !widen(&mut bytes, cbytes - least) {
                 return Err(fail!(State, "a chunk cannot be extended"));
             }
+            block_checksums::renew(&mut bytes)?;
             bytes = seal(bytes, self.old.checksum)?;
         }
         Ok(bytes)

@@ -67,7 +67,7 @@ impl FrameReader {
             Encoded::Fill(fill) => self.filled(&fill, n)?,
         };
         let crc = if layout.checksums {
-            Some(block_checksums::insert(&mut bytes)?)
+            Some(block_checksums::insert(&mut bytes, 0)?)
         } else {
             None
         };

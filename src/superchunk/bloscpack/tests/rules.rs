@@ -1,6 +1,10 @@
 //! Tests of single calls.
 
 use super::*;
+use crate::checksum::Checksum;
+use crate::io::Access;
+use crate::io::sim::Counting;
+use std::sync::Mutex;
 
 #[test]
 fn one_short_chunk_does_not_make_later_chunks_short() {
@@ -210,6 +214,72 @@ fn files_that_the_rfc_allows_are_read_and_committed() {
             let content = [&expected.content()[..1900], &bytes(4, 700)].concat();
             assert!(State::of(&b).unwrap().content() == content, "{form:?}");
             b.verify(|e| panic!("{form:?}: {e}")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_blocks_of_a_chunk_are_verified_one_by_one() {
+    const BLOCK: usize = 16 << 10;
+    let content: Vec<u8> = (0..24 * BLOCK as u32 / 4)
+        .flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 12).to_le_bytes())
+        .collect();
+    // Adler-32, CRC-32, SHA-512, and a chunk with spare bytes
+    for (sum, spare_bytes, by_block) in [(1, 0, true), (2, 0, true), (8, 0, false), (2, 500, true)]
+    {
+        let form = Form {
+            chunk: content.len(),
+            spare_bytes,
+            ..Form::new(3, 1, sum)
+        };
+        let disk = SimDisk::default();
+        let options = form.create_options().with(Opt::BlockBytes, BLOCK as i64);
+        let mut w = Bloscpack::create_in(
+            &disk.folder(),
+            OsStr::new(NAME),
+            Mode::New,
+            form.typesize,
+            &options.unwrap(),
+        )
+        .unwrap();
+        w.append(&content).unwrap();
+        w.commit().unwrap();
+        let calls = Arc::new(Mutex::new(Vec::new()));
+        let folder: Arc<dyn Folder> = Arc::new(Counting(disk.folder(), calls.clone()));
+        let r = reader(&folder).unwrap();
+        calls.lock().unwrap().clear();
+        let mut item = [0; 4];
+        assert!(!r.read(200_000, &mut item).unwrap());
+        assert_eq!(item, content[200_000..200_004]);
+        let read: usize = calls.lock().unwrap().iter().sum();
+        assert_eq!(read < 20_000, by_block, "{sum}: {read} bytes");
+        let file = disk.folder().open(OsStr::new(NAME), Access::Write).unwrap();
+        let mut all = vec![0; file.size().unwrap() as usize];
+        file.read_exact_at(0, &mut all).unwrap();
+        let end =
+            all.len() - Checksum::from_number(sum as i32).unwrap().size() - spare_bytes as usize;
+        let failed = |at: usize| -> Vec<usize> {
+            file.write_at(at as u64, &[all[at] ^ 16]).unwrap();
+            let r = reader(&disk.folder()).unwrap();
+            let corrupt = |i: &usize| {
+                r.read((i * BLOCK) as u64, &mut [0; BLOCK])
+                    .is_err_and(|e| e.status == Status::Checksum)
+            };
+            let failed = (0..content.len() / BLOCK).filter(corrupt).collect();
+            file.write_at(at as u64, &all[at..=at]).unwrap();
+            failed
+        };
+        let blocks: Vec<usize> = (0..content.len() / BLOCK).collect();
+        let mark = all.windows(8).position(|bytes| bytes == b"hldblock");
+        assert_eq!(mark.is_some(), by_block, "{sum}");
+        let Some(mark) = mark else {
+            assert_eq!(failed(end - 100), blocks);
+            continue;
+        };
+        assert_eq!(failed(mark + 10), [0]);
+        assert_eq!(failed(end - 100), [23]);
+        for at in [mark - 1, mark - 5, mark - 9, mark - 4 * 24 - 8 - 5] {
+            assert_eq!(failed(at), blocks);
         }
     }
 }

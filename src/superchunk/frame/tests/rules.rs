@@ -3,9 +3,8 @@
 
 use super::*;
 use crate::blosc::Decoded;
-use crate::io::lock::Lock;
-use crate::io::sim;
-use crate::io::{Access, File};
+use crate::io::Access;
+use crate::io::sim::{self, Counting};
 use crate::superchunk::chunks::{Chunks, Sink};
 use crate::superchunk::frame::checksums::CHECKSUMS;
 use std::ffi::OsString;
@@ -244,67 +243,6 @@ fn invalid_calls_are_refused() {
     assert_eq!(status(limited), Status::Limit);
 }
 
-/// Records the length of each read.
-#[derive(Clone)]
-struct Counting(Arc<dyn Folder>, Arc<Mutex<Vec<usize>>>);
-
-struct Counted(Arc<dyn File>, Arc<Mutex<Vec<usize>>>);
-
-impl Folder for Counting {
-    fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
-        Ok(Arc::new(Counted(
-            self.0.open(name, access)?,
-            self.1.clone(),
-        )))
-    }
-    fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
-        self.0.rename(from, to)
-    }
-    fn remove(&self, name: &OsStr) -> Result<()> {
-        self.0.remove(name)
-    }
-    fn sync(&self) -> Result<()> {
-        self.0.sync()
-    }
-    fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
-        self.0.identity(name)
-    }
-    fn lock(&self, name: &OsStr) -> Result<Lock> {
-        self.0.lock(name)
-    }
-    fn show(&self, name: &OsStr) -> String {
-        self.0.show(name)
-    }
-}
-
-impl File for Counted {
-    fn size(&self) -> Result<u64> {
-        self.0.size()
-    }
-    fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
-        self.1.lock().unwrap().push(dst.len());
-        self.0.read_at(at, dst)
-    }
-    fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
-        self.0.write_at(at, src)
-    }
-    fn set_size(&self, size: u64) -> Result<()> {
-        self.0.set_size(size)
-    }
-    fn sync(&self) -> Result<()> {
-        self.0.sync()
-    }
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-    fn identity(&self) -> u64 {
-        self.0.identity()
-    }
-    fn modified(&self) -> Result<u64> {
-        self.0.modified()
-    }
-}
-
 struct Nowhere;
 
 impl Sink for Nowhere {
@@ -436,13 +374,10 @@ fn a_read_call_for_each_block_is_enough() {
                         }
                     }
                     let sizes = calls.lock().unwrap().clone();
-                    // the block table of a long chunk that was not read before, and the checksums
+                    // the block table of a long chunk that was not read before, with the checksums
                     // of its blocks
-                    let first = match (near, sum == 2 && verify == 1) {
-                        (true, _) => 0,
-                        (false, false) => usize::from(again == 0),
-                        (false, true) => 2,
-                    };
+                    let has_table = !near || (sum == 2 && verify == 1);
+                    let first = usize::from(again == 0 && has_table);
                     assert!(
                         sizes.len() <= requested.len() + first,
                         "{chunk} {sum} {verify}, {round}.{again}: {sizes:?} for {requested:?}"
