@@ -896,6 +896,57 @@ fn rows_and_columns_of_a_table_change() {
     table.refresh().unwrap();
 }
 
+#[test]
+fn rows_are_inserted_into_a_table_and_removed() {
+    let none = Options::new();
+    for format in [Format::Bcolz, Format::Blz, Format::BlzRfc] {
+        let memory = MemoryStorage::new();
+        let columns = [("n", i32::DTYPE), ("v", "('|u1', (2,))")];
+        let mut table = Table::create(&memory, format, &columns, &none).unwrap();
+        let rows = |n: &[i32]| -> (Vec<i32>, Vec<u8>) {
+            let v = n.iter().flat_map(|n| [*n as u8, 7]);
+            (n.to_vec(), v.collect())
+        };
+        let (n, v) = rows(&[1, 2, 3]);
+        table
+            .append(3, &[Values::from(&n[..]), Values::from(&v[..])])
+            .unwrap();
+        for (at, inserted) in [(0, [10, 11]), (3, [20, 21]), (7, [30, 31])] {
+            let (n, v) = rows(&inserted);
+            table
+                .insert(at, 2, &[Values::from(&n[..]), Values::from(&v[..])])
+                .unwrap();
+        }
+        table.commit().unwrap();
+
+        let (n, v) = rows(&[40]);
+        let numbers = || Values::from(&n[..]);
+        let fails = |table: &mut Table, at, values: &[Values]| status(table.insert(at, 1, values));
+        let right = [numbers(), Values::from(&v[..])];
+        assert_eq!(fails(&mut table, 10, &right), Status::Range);
+        assert_eq!(fails(&mut table, 0, &[numbers()]), Status::Argument);
+        assert_eq!(
+            fails(&mut table, 0, &[Values::from(&v[..]), numbers()]),
+            Status::Type
+        );
+        let short = [numbers(), Values::from(&v[..1])];
+        assert_eq!(fails(&mut table, 0, &short), Status::Argument);
+        assert_eq!(status(table.remove(8, 2)), Status::Range);
+        table.remove(1, 2).unwrap();
+        assert_eq!(table.rows(), 7);
+        table.commit().unwrap();
+
+        let mut table = Table::open(&memory).unwrap();
+        let expected = [10, 20, 21, 2, 3, 30, 31];
+        let (mut n, mut v) = (vec![0; 7], vec![0; 14]);
+        table.read("n", .., &mut n).unwrap();
+        table.read("v", .., &mut v).unwrap();
+        assert_eq!((n, v), rows(&expected), "{format:?}");
+        assert_eq!(fails(&mut table, 0, &right), Status::State);
+        assert_eq!(status(table.remove(0, 1)), Status::State);
+    }
+}
+
 /// The structures of the specification of Arrow, as another library declares them.
 #[repr(C)]
 struct CArray {

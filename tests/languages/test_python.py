@@ -123,6 +123,29 @@ class Arrays(Case):
                 with holdall.Array(path) as a:
                     self.assertEqual((a.shape, str(a.dtype.descr), a[...].tolist()), (values.shape, str(values.dtype.descr), values.tolist()))
 
+    def test_linked_superchunks_are_followed_on_request(self):
+        path, disk = self.path(".blz"), self.path("-disk")
+        disk.mkdir()
+        values = np.arange(1000, dtype="<i4")
+        holdall.Array.save(path, values, "blz_rfc")
+        (superchunk,) = (path / "data").iterdir()
+        linked = disk / superchunk.name
+        superchunk.rename(linked)
+        superchunk.symlink_to(linked)
+        with self.assertRaises(holdall.FormatError):
+            with holdall.Array(path) as a:
+                a[:]
+        with holdall.Array(path, follow_links=True) as a:
+            self.assertTrue((a[:] == values).all())
+        before = linked.read_bytes()
+        with holdall.Array(path, "a", follow_links=True) as a:
+            a[3] = -7
+            a.commit()
+        with holdall.Array(path, follow_links=True) as a:
+            self.assertEqual(a[2:5].tolist(), [2, -7, 4])
+        # the commit removes the link, not what it leads to
+        self.assertEqual((superchunk.is_symlink(), linked.read_bytes()), (False, before))
+
     def test_what_numpy_refuses(self):
         a = holdall.Array.create(self.path(), (3, 4), "<i2")
         for key in [3, (0, -5), (0, 0, 0), ([0, 3],), ([1.5],), (np.zeros(4, bool),), (Ellipsis, Ellipsis), "x", ([0, 1], [0, 1, 2])]:
