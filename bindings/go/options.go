@@ -237,9 +237,9 @@ func Filters(filters ...Filter) Option {
 	return content(C.HOLDALL_OPT_FILTERS, b)
 }
 
-// Precision truncates new float32 and float64 items of a frame to so many bits of the mantissa, 1 to
-// 23 or 52, or clears as many if negative. This is lossy. Default: 0, all bits; existing frames: as
-// they record, which only 0 changes. Copies do not inherit it.
+// Precision truncates new float32 and float64 items, in frames and BLZRFC, to so many bits of the
+// mantissa, 1 to 23 or 52, or clears as many if negative. This is lossy. Default: 0, all bits;
+// existing containers: as they record, which only 0 changes. Copies do not inherit it.
 func Precision(bits int) Option { return number(C.HOLDALL_OPT_PRECISION, int64(bits)) }
 
 // Options for bags.

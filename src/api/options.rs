@@ -230,9 +230,10 @@ impl Options {
         self.set_bytes(Opt::Filters, &numbers)
     }
 
-    /// Frames with `<f4` or `<f8` items: truncates new items to `bits` bits of the mantissa (1 to 23,
-    /// or 52), or clears `-bits` bits if negative. This is lossy. Default: 0, all bits; an existing
-    /// frame: as it records, which only 0 changes. Copies do not inherit it.
+    /// Frames and arrays in the BLZ RFC layout, with `<f4` or `<f8` items: truncates new items to
+    /// `bits` bits of the mantissa (1 to 23, or 52), or clears `-bits` bits if negative. This is
+    /// lossy. Default: 0, all bits; an existing container: as it records, which only 0 changes.
+    /// Copies do not inherit it.
     pub fn precision(self, bits: i8) -> Options {
         self.set(Opt::Precision, bits.into())
     }

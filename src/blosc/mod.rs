@@ -32,7 +32,7 @@ pub use encode::{BlockEncoder, encode, encode_filled};
 pub use encoding::{StoredCodec, StoredEncoding, stored_filters, used_filters};
 pub use header::{Content, EXTENDED_HEADER_LEN, Header, sections};
 pub use params::{Params, Split, Target};
-pub use pipeline::{Filter, Pipeline};
+pub use pipeline::{Filter, Pipeline, TRUNCATE};
 
 use crate::alloc;
 use crate::error::Result;

@@ -9,7 +9,8 @@ pub const MAX_FILTERS: usize = 6;
 const SHUFFLE: u8 = 1;
 const BITSHUFFLE: u8 = 2;
 const DELTA: u8 = 3;
-const TRUNCATE: u8 = 4;
+/// The number of the filter that truncates precision.
+pub const TRUNCATE: u8 = 4;
 const BYTE_DELTA: u8 = 35;
 
 /// A filter: a transformation of the bytes of a block before compression.

@@ -173,9 +173,9 @@ pub const HOLDALL_OPT_YAML: i32 = 37;
 /// Default: 0, HOLDALL_E_FORMAT.
 /// Used by: all.
 pub const HOLDALL_OPT_FOLLOW_LINKS: i32 = 38;
-/// Lossy. Frames with float32 or float64 items: the bits of the mantissa that new items retain, 1 to
-/// 23 or 52, or, if negative, that are cleared. Default: 0, all; existing frames: as recorded, which
-/// only 0 changes. Copies do not inherit it. See docs/choosing.md.
+/// Lossy. Frames, HOLDALL_FORMAT_BLZ_RFC; float32 or float64: the bits of the mantissa that new items
+/// retain, 1 to 23 or 52, or, if negative, that are cleared. Default: 0, all; existing containers: as
+/// recorded, which only 0 changes. Copies do not inherit it. See docs/choosing.md.
 /// Used by: write.
 pub const HOLDALL_OPT_PRECISION: i32 = 39;
 

@@ -16,9 +16,11 @@ use super::fill_value;
 use super::folder::DatasetDir;
 use super::meta::{self, ChunkShape, Meta, SIZES, STORAGE, checksum_name};
 use super::open::ROOTDIRS;
+use super::precision;
 use crate::alloc;
 use crate::array::selection::MAX_NDIM;
 use crate::array::{Array, NewLocation};
+use crate::blosc::filter::truncate_in_place;
 use crate::blosc::{Codec, Params};
 use crate::checksum::Checksum;
 use crate::dtype::numpy_meta::{Order, nbytes};
@@ -43,6 +45,7 @@ pub const WRITE_OPTIONS: &[Opt] = &[
     Opt::Codec,
     Opt::Level,
     Opt::Filters,
+    Opt::Precision,
     Opt::BlockBytes,
     Opt::SpareChunks,
     Opt::SpareBytes,
@@ -59,6 +62,7 @@ const CREATE_OPTIONS: &[Opt] = &[
 ];
 /// Options for the BLZ RFC layout only.
 const BLZ_RFC_OPTIONS: &[Opt] = &[
+    Opt::Precision,
     Opt::SpareChunks,
     Opt::SpareBytes,
     Opt::SuperchunkChunks,
@@ -381,8 +385,8 @@ pub fn for_reading(options: &Options) -> Options {
 }
 
 /// Returns the contents of `meta/storage`, in the key order of the tool for this format.
-fn storage(dtype: &Dtype, new: &ArraySpec, options: &Options) -> Result<Value> {
-    let item = &dtype.item;
+fn storage(spec: &Dtype, new: &ArraySpec, options: &Options) -> Result<Value> {
+    let item = &spec.item;
     let p = params(&Value::Null, &|| None, item, options)?;
     let sum = Checksum::from_number(options.get(Opt::Checksum, Checksum::Crc32 as i64) as i32)
         .map_err(|e| e.within(Opt::Checksum.name()))?;
@@ -407,17 +411,26 @@ fn storage(dtype: &Dtype, new: &ArraySpec, options: &Options) -> Result<Value> {
         ("cname", text(p.codec.name())),
     );
     let (dtype, chunklen, expectedlen) = (
-        ("dtype", text(&spelling(dtype))),
+        ("dtype", text(&spelling(spec))),
         ("chunklen", int(chunk)),
         ("expectedlen", int(rows)),
     );
-    let given = options.given_bytes(Opt::Fill).map_or(&[][..], |b| b);
+    let precision = options.given(Opt::Precision).filter(|n| *n != 0);
+    let mut given = options
+        .given_bytes(Opt::Fill)
+        .map_or(Vec::new(), |b| b.to_vec());
+    if let Some(bits) = precision {
+        // the option is at most 52
+        let bits = bits as i8;
+        precision::check(bits, spec)?;
+        truncate_in_place(bits, item.size, &mut given)?;
+    }
     // in chunks along every dimension, the default value is one item
     let row_shape = new.shape.get(1..).filter(|_| chunked.is_none());
     let dflt = (
         "dflt",
         dflt(
-            given,
+            &given,
             item,
             row_shape.unwrap_or_default(),
             new.format == Format::Blz,
@@ -456,16 +469,19 @@ fn storage(dtype: &Dtype, new: &ArraySpec, options: &Options) -> Result<Value> {
             let order = ("order", text(order_name(order)));
             let cparams = ("cparams", object(&[("shuffle", plain), level, cname]));
             match &chunked {
-                _ if options.get(Opt::Yaml, 0) == 1 => {
+                _ if options.get(Opt::Yaml, 0) == 1 || precision.is_some() => {
                     let filters = [&[][..], &["shuffle"], &["bitshuffle"]];
                     let filters = filters.get(shuffle as usize).copied().unwrap_or_default();
-                    let filters = filters.iter().map(|name| text(name)).collect();
-                    let compression = object(&[
+                    let truncate = precision.map(|_| precision::TRUNCATE);
+                    let filters = truncate.iter().chain(filters).map(|name| text(name));
+                    let mut compression = vec![
                         ("library", text(p.codec.name())),
                         ("level", int(p.level.into())),
-                        ("filters", Value::Array(filters)),
-                    ]);
-                    let compression = ("compression", compression);
+                        ("filters", Value::Array(filters.collect())),
+                    ];
+                    let bits = precision.map(|bits| Value::Int(bits.into()));
+                    compression.extend(bits.map(|bits| (precision::TRUNCATE, bits)));
+                    let compression = ("compression", object(&compression));
                     vec![dtype, shape, each, order, compression, dflt, expectedlen]
                 }
                 None => vec![dtype, cparams, chunklen, dflt, expectedlen, each],
@@ -518,6 +534,13 @@ pub fn blz_rfc_table_meta(columns: &[&Type], options: &Options) -> Result<Meta> 
     let n = (given.unwrap_or_else(|| usual_chunk(bytes, Format::BlzRfc)) / width)
         .min(LONGEST_CHUNK / row)
         .max(1);
+    if options.get(Opt::Precision, 0) != 0 {
+        return Err(fail!(
+            Argument,
+            "{} applies to arrays, not to tables",
+            Opt::Precision.name()
+        ));
+    }
     let mut options = options.clone();
     if options.given(Opt::SuperchunkChunks).is_none() {
         let most = (TABLE_SUPERCHUNK / (n * width * columns.len().max(1) as u64)).max(1);

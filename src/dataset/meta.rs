@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 use super::folder::DatasetDir;
+use super::precision;
 use super::yaml;
 use crate::array::selection::MAX_NDIM;
 use crate::checksum::Checksum;
@@ -435,7 +436,13 @@ fn filter_names(storage: &Value) -> Option<&[Value]> {
 /// Fails if the contents of `meta/storage` state a filter by name that new chunks cannot have.
 pub fn check_filters(storage: &Value) -> Result<()> {
     let names = filter_names(storage).unwrap_or_default();
-    let known = |name: &&Value| matches!(name.as_str(), Some("shuffle" | "bitshuffle"));
+    // `precision` decides about truncation
+    let known = |name: &&Value| {
+        matches!(
+            name.as_str(),
+            Some("shuffle" | "bitshuffle" | precision::TRUNCATE)
+        )
+    };
     match names.iter().find(|name| !known(name)) {
         None => Ok(()),
         Some(other) => Err(fail!(

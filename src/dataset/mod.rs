@@ -3,7 +3,7 @@
 //!
 //! - [`folder`]: a folder of a dataset and the paths in it, none of which can lead out of it.
 //! - [`meta`]: the contents of `meta/sizes` and `meta/storage`; [`yaml`]: the same files where they
-//!   are not JSON; [`fill_value`]: the default value.
+//!   are not JSON; [`fill_value`]: the default value; [`precision`]: truncated floats.
 //! - [`attrs`]: user attributes; [`text_checksum`]: the checksum of the small metadata files.
 //! - [`chunk_file`]: a file with one chunk; [`superchunks`]: the BLZ RFC files with many chunks.
 //! - [`chunks`]: the items of an array in either kind of file; [`fields`]: items whose fields are
@@ -30,6 +30,7 @@ pub mod fill_value;
 pub mod folder;
 pub mod meta;
 pub mod open;
+pub mod precision;
 pub mod repair;
 pub mod repair_blz_rfc;
 pub mod superchunks;

@@ -4,7 +4,7 @@
 use super::write::{self, NewColumn};
 use super::{Column, Table};
 use crate::array::{Array, NewLocation};
-use crate::blosc::{Codec, StoredCodec};
+use crate::blosc::{self, Codec, StoredCodec};
 use crate::checksum::Checksum;
 use crate::dataset::create;
 use crate::dtype::Dtype;
@@ -103,7 +103,9 @@ fn new_column<'a, A: AsRef<Array>>(
 
 /// Takes over the encoding of an array where the options do not set it.
 fn inherit(options: &mut Options, array: &Array) -> Result<()> {
-    let (encoding, checksum) = (array.encoding(), array.checksum());
+    let (mut encoding, checksum) = (array.encoding(), array.checksum());
+    // a copy is exact
+    encoding.filters.retain(|filter| *filter != blosc::TRUNCATE);
     if options.given_bytes(Opt::Filters).is_none() {
         options.set_bytes(Opt::Filters, &encoding.filters)?;
     }

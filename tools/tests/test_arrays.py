@@ -586,6 +586,9 @@ class Formats(Arrays):
             self.good("convert", "-q", "o.b2nd", "p.b2nd", "--force", "--codec", "zstd")
             self.assertEqual(self.info("p.b2nd")["filters"], ["shuffle"])
             self.assertEqual(self.good("cat", "p.b2nd"), items)
+            self.good("convert", "-q", "in", "o.rfc", "--to", "blz-rfc", "--force", *flags)
+            self.assertEqual(self.info("o.rfc")["filters"], [f"trunc_prec:{bits}", "shuffle"])
+            self.assertEqual(self.good("cat", "o.rfc"), items)
         for dtype, bits in [("<i4", "10"), (">f4", "10"), ("<f4", "24"), ("<f4", "-23")]:
             flags = ["--dtype", dtype, "--filters", f"trunc_prec:{bits}"]
             self.fails("convert", "in", "q.b2nd", *flags)

@@ -158,12 +158,7 @@ fn other_items_and_settings_are_refused() {
         let e = superchunk(typesize, 10).err().unwrap();
         assert_eq!(e.status, Status::Argument);
     }
-    for format in [
-        Format::Bloscpack,
-        Format::Bcolz,
-        Format::Blz,
-        Format::BlzRfc,
-    ] {
+    for format in [Format::Bloscpack, Format::Bcolz, Format::Blz] {
         let spec = ArraySpec {
             dtype: "<f4",
             shape: &[10],

@@ -14,7 +14,7 @@
 use super::{ArrayFile, Items};
 use crate::alloc::{self, Scratch};
 use crate::array::{ChunkedStore, nd::ChunkGrid, store::Store};
-use crate::blosc::Decoded;
+use crate::blosc::{Decoded, filter::truncate_in_place};
 use crate::dtype::numpy_meta::Order;
 use crate::error::{Result, fail};
 use crate::slice::SliceExt;
@@ -177,14 +177,14 @@ impl ArrayFile {
         }
     }
 
-    fn append_items(&mut self, src: &[u8]) -> Result<()> {
+    pub(super) fn append_items(&mut self, src: &[u8]) -> Result<()> {
         match self.items_mut()? {
             Items::Fields(fields) => fields.append(src),
             Items::Single(chunks) | Items::Objects(chunks) => chunks.append(src),
         }
     }
 
-    fn write_items(&mut self, at: u64, src: &[u8]) -> Result<()> {
+    pub(super) fn write_items(&mut self, at: u64, src: &[u8]) -> Result<()> {
         match self.items_mut()? {
             Items::Fields(fields) => fields.write(at, src),
             Items::Single(chunks) | Items::Objects(chunks) => chunks.write(at, src),
@@ -311,6 +311,9 @@ impl Chunks for ArrayFile {
                     match source.borrowed(block, part.len()) {
                         Some(bytes) => part.copy_from_slice(bytes),
                         None => source.fill(block, part)?,
+                    }
+                    if let Some(bits) = self.truncation {
+                        truncate_in_place(bits, self.meta.array.dtype.item.size, part)?;
                     }
                 }
             }

@@ -13,6 +13,7 @@ use super::fields::{Field, Fields};
 use super::fill_value;
 use super::folder::DatasetDir;
 use super::meta::{self, Meta, SIZES, STORAGE};
+use super::precision;
 use super::text_checksum::with_checksum;
 use crate::array::Array;
 use crate::array::store::Store;
@@ -59,6 +60,8 @@ pub struct ArrayFile {
     pub(super) attrs_file: &'static str,
     /// Write state, if the array is open for writing.
     pub(super) writer: Option<Writer>,
+    /// Precision of the items that the writer stores; `None`: exact.
+    truncation: Option<i8>,
 }
 
 /// Numbers of chunks that [`ArrayFile::verify`] found.
@@ -125,6 +128,8 @@ impl ArrayFile {
     /// Makes an array that was opened for reading writable.
     pub fn for_writing(mut self, options: &Options, writer: Writer) -> Result<ArrayFile> {
         self.choose_block(options.given(Opt::BlockBytes).map(|n| n as u64));
+        self.truncation = precision::of_writer(&self.meta.storage, &self.meta.array.dtype, options)
+            .map_err(|e| e.within(format_args!("{}/{STORAGE}", self.name)))?;
         let all = self
             .runs()
             .iter()
@@ -362,6 +367,7 @@ impl ArrayFile {
             is_blz_rfc,
             attrs_file: attrs::FILES[0],
             writer: None,
+            truncation: None,
         };
         file.choose_block(None);
         Ok(file)

@@ -2,20 +2,23 @@
 #![forbid(unsafe_code)]
 
 use super::{ArrayFile, Items};
+use crate::alloc::Scratch;
 use crate::array::store::{Reader, Store};
+use crate::blosc::filter::truncate_in_place;
 use crate::blosc::{self, Codec, StoredCodec, StoredEncoding};
 use crate::checksum::Checksum;
 use crate::dataset::chunks::Chunks;
 use crate::dataset::commit::commit;
 use crate::dataset::meta::{self, Meta};
 use crate::dataset::superchunks::Superchunks;
-use crate::dataset::{create, fill_value};
+use crate::dataset::{create, fill_value, precision};
 use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::json::Value;
 use crate::options::Opt;
 use crate::parallel;
 use crate::progress::Progress;
+use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice, reserve_offsets};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -43,6 +46,31 @@ impl ArrayFile {
     }
 }
 
+impl ArrayFile {
+    /// Calls `f` with the parts of `src`, in order and with their offsets, as they are to be stored.
+    fn each_truncated(
+        &mut self,
+        src: &[u8],
+        mut f: impl FnMut(&mut ArrayFile, u64, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let Some(bits) = self.truncation else {
+            return f(self, 0, src);
+        };
+        // a multiple of the item size, which is 4 or 8
+        let most = src.len().min(COPY_BYTES as usize);
+        let mut buffer = Scratch::new(most as u64, u64::MAX, "items")?;
+        let mut at = 0;
+        for part in src.chunks(most.max(1)) {
+            let now = buffer.at_mut(..part.len())?;
+            now.copy_from_slice(part);
+            truncate_in_place(bits, self.meta.array.dtype.item.size, now)?;
+            f(self, at, now)?;
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+}
+
 impl Store for ArrayFile {
     fn name(&self) -> &str {
         &self.name
@@ -60,16 +88,22 @@ impl Store for ArrayFile {
             // BLZ does not record it
             None => self.first_chunk().0,
         };
-        let filters = match meta::stated_filter(&self.meta.storage) {
+        let mut filters = match meta::stated_filter(&self.meta.storage) {
             Some(0) => Vec::new(),
             Some(filter) => vec![filter],
             None => self.first_chunk().1,
         };
+        if precision::stated(&self.meta.storage).is_some() {
+            filters.insert(0, blosc::TRUNCATE);
+        }
         StoredEncoding {
             codec,
             level: level.map(|n| n.min(9) as u8),
             filters,
-            precision: None,
+            precision: match self.writer {
+                Some(_) => self.truncation,
+                None => precision::stated_bits(&self.meta.storage),
+            },
         }
     }
 
@@ -205,7 +239,11 @@ impl Store for ArrayFile {
             self.meta.row()
         };
         let each = matches!(self.meta.dflt, Value::Array(_)) || self.format() == Format::Blz;
-        let new = create::dflt(value, item, row, each)?;
+        let mut value = value.to_vec();
+        if let Some(bits) = self.truncation {
+            truncate_in_place(bits, item.size, &mut value)?;
+        }
+        let new = create::dflt(&value, item, row, each)?;
         let bytes = fill_value::bytes(&new, item, row, self.config.memory_limit)?;
         if let Items::Single(chunks) = &mut self.items {
             chunks.fill = bytes.as_deref().map(Arc::from);
@@ -218,14 +256,22 @@ impl Store for ArrayFile {
 
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.refuse_chunked()?;
-        match self.items_mut()? {
-            Items::Fields(fields) => fields.write(at, src),
-            Items::Single(chunks) | Items::Objects(chunks) => chunks.write(at, src),
-        }
+        self.each_truncated(src, |file, from, part| file.write_items(at + from, part))
     }
 
     fn splice(&mut self, splice: &Splice) -> Result<()> {
         self.refuse_chunked()?;
+        let (truncation, size) = (self.truncation, self.meta.array.dtype.item.size);
+        let mut truncated;
+        let mut splice = *splice;
+        if let Some(bits) = truncation {
+            let n = splice.src.len() as u64;
+            truncated = Scratch::new(n, self.config.memory_limit, "inserted items")?;
+            truncated.copy_from_slice(splice.src);
+            truncate_in_place(bits, size, &mut truncated)?;
+            splice.src = &truncated;
+        }
+        let splice = &splice;
         let done = match self.items_mut()? {
             Items::Fields(fields) => fields.splice(splice),
             Items::Single(chunks) | Items::Objects(chunks) => return chunks.splice(splice),
@@ -239,10 +285,7 @@ impl Store for ArrayFile {
 
     fn append(&mut self, src: &[u8]) -> Result<()> {
         self.refuse_chunked()?;
-        match self.items_mut()? {
-            Items::Fields(fields) => fields.append(src),
-            Items::Single(chunks) | Items::Objects(chunks) => chunks.append(src),
-        }
+        self.each_truncated(src, |file, _, part| file.append_items(part))
     }
 
     fn truncate(&mut self, nbytes: u64) -> Result<()> {

@@ -4,6 +4,7 @@
 mod any;
 mod cache;
 mod chunked;
+mod precision;
 mod yaml;
 
 use super::create::{self, ArraySpec};

@@ -50,6 +50,7 @@ impl Coding {
             filters: filters
                 .map(|filter| match (filter, encoding.precision) {
                     (Some(Filter::TruncPrec), Some(bits)) => format!("trunc_prec:{bits}"),
+                    (Some(Filter::TruncPrec), None) => "trunc_prec".to_owned(),
                     (Some(filter), _) => name(&filter),
                     (None, _) => "unknown".to_owned(),
                 })

@@ -86,7 +86,7 @@ pub const FILTERS: Named<FilterChoice> = &[
     ),
     (
         "trunc_prec:N",
-        "LOSSY: floats retain N bits of the mantissa, or lose -N (frames; the first filter)",
+        "LOSSY: floats retain N bits of the mantissa, or lose -N (frames, blz-rfc; the first filter)",
         FilterChoice::Precision(0),
     ),
 ];
