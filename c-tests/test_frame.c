@@ -157,6 +157,68 @@ static void metalayers(const char *path)
     holdall_schunk_close(s);
 }
 
+/* Before and after the first commit; values of the same and of another length. */
+static void metalayers_of_the_header(void)
+{
+    const char *path = in_tmp("fixed");
+    holdall_schunk *s;
+    const void *value;
+    size_t n;
+    OK(try_frame(path, HOLDALL_CREATE, 8, NULL, &s));
+    OK(holdall_schunk_attr_set(s, "late", "\x01", 1, &err));
+    OK(holdall_schunk_attr_set_fixed(s, "a", "\x05", 1, &err));
+    OK(holdall_schunk_attr_set_fixed(s, "a", "\xa3" "abc", 4, &err));
+    append_content(s, 0, N, 1);
+    OK(holdall_schunk_commit(s, &err));
+    OK(holdall_schunk_attr_set_fixed(s, "a", "\xa3" "xyz", 4, &err));
+    OK(holdall_schunk_commit(s, &err));
+    OK(holdall_schunk_attr_set_fixed(s, "b", "\xa1" "b", 2, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_attr_set_fixed(s, "late", "\x01", 1, &err));
+    CHECK(says("late"));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_attr_set_fixed(s, "", "\x01", 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_attr_set_fixed(s, NULL, "\x01", 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_attr_set_fixed(s, "c", NULL, 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_attr_set_fixed(
+                                  s, "a name of more than thirty-one b", "\x01", 1, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_attr_set(s, "a", NULL, 0, &err));
+    finish(s);
+    check_schunk(path, N, 1);
+    s = open_schunk(path, HOLDALL_APPEND, NULL);
+    EQUAL(schunk_info(s).attr_count, 3);
+    EQUAL(schunk_info(s).fixed_attr_count, 2);
+    CHECK(strcmp(holdall_schunk_attr_name(s, 1), "b") == 0);
+    OK(holdall_schunk_attr_get(s, "a", &value, &n, &err));
+    CHECK(n == 4 && memcmp(value, "\xa3" "xyz", 4) == 0);
+    for (char name[] = "c"; name[0] < 'c' + 14; name[0]++)
+        OK(holdall_schunk_attr_set_fixed(s, name, name, 1, &err));
+    CHECK(holdall_schunk_attr_set_fixed(s, "z", "z", 1, &err) < 0);
+    OK(holdall_schunk_commit(s, &err));
+    holdall_schunk_close(s);
+    check_schunk(path, N, 1);
+
+    static const uint64_t shape = 4;
+    holdall_array_spec spec = {.struct_size = sizeof spec};
+    spec.format = HOLDALL_FORMAT_B2ND;
+    spec.dtype = "<i4";
+    spec.shape = &shape;
+    spec.ndim = 1;
+    holdall_array *a;
+    OK(holdall_array_create(in_tmp("array"), HOLDALL_CREATE, &spec, NULL, &a, &err));
+    OK(holdall_array_attr_set_fixed(a, "a", "\x05", 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_attr_set_fixed(a, "b2nd", "\x05", 1, &err));
+    OK(holdall_array_commit(a, &err));
+    holdall_array_info info = {.struct_size = sizeof info};
+    OK(holdall_array_get_info(a, &info, &err));
+    EQUAL(info.attr_count, 1);
+    EQUAL(info.fixed_attr_count, 1);
+    holdall_array_close(a);
+    spec.format = HOLDALL_FORMAT_BCOLZ;
+    OK(holdall_array_create(in_tmp("folder"), HOLDALL_CREATE, &spec, NULL, &a, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_attr_set_fixed(a, "a", "5", 1, &err));
+    holdall_array_close(a);
+    TIDY();
+}
+
 static void every_form_is_read_and_changed(void)
 {
     for (int form = 0; form < FORMS; form++) {
@@ -454,6 +516,7 @@ int main(void)
 {
     RUN(every_form_is_read_and_changed);
     RUN(arguments_of_create_are_checked);
+    RUN(metalayers_of_the_header);
     RUN(filters_are_stored_in_the_frame);
     RUN(precision_is_truncated_on_request);
     RUN(copies_have_the_same_content);

@@ -188,6 +188,7 @@ type ArrayInfo struct {
 	AttrCount                     int
 	Generation                    uint64
 	Precision                     int // as the option; 0: exact
+	FixedAttrCount                int // in the header of a frame, the first ones
 }
 
 // Info describes the array.
@@ -203,7 +204,7 @@ func (a *Array) Info() (info ArrayInfo, err error) {
 			Order(i.order), Codec(i.codec), int(i.level), ChecksumKind(i.checksum),
 			filters(i.filters[:i.filter_count]),
 			uint64(i.nbytes), uint64(i.stored_bytes), int(i.attr_count), uint64(i.generation),
-			int(i.precision)}
+			int(i.precision), int(i.fixed_attr_count)}
 		return C.HOLDALL_OK
 	})
 	return info, err

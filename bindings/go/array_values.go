@@ -64,6 +64,16 @@ func (a *Array) Attr(name string) (value []byte, is bool, err error) {
 	return value, is, err
 }
 
+// SetFixedAttr sets a named value of fixed length, in the header of a frame. A new one, or another
+// length, makes the commit rewrite a file that has chunks.
+func (a *Array) SetFixedAttr(name string, value []byte) error {
+	return withString("set attr", name, func(name *C.char) error {
+		return a.change("set attr", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
+			return C.holdall_array_attr_set_fixed(a, name, given(value), C.size_t(len(value)), e)
+		})
+	})
+}
+
 // SetAttr sets a named value; nil removes it.
 func (a *Array) SetAttr(name string, value []byte) error {
 	return withString("set attr", name, func(name *C.char) error {

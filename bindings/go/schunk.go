@@ -90,21 +90,22 @@ func (s *Schunk) ChunkCount() uint64 {
 
 // SchunkInfo describes a superchunk; holdall_schunk_info in holdall.h documents the fields.
 type SchunkInfo struct {
-	Format      Format
-	Version     int
-	Typesize    int
-	ChunkSize   uint64 // bytes of content per chunk; 0: chunks may have any length
-	ChunkCount  uint64
-	NBytes      uint64
-	StoredBytes uint64
-	Codec       Codec
-	Level       int // -1 if it is not stored
-	Checksum    ChecksumKind
-	IsSparse    bool
-	Filters     []Filter
-	AttrCount   int
-	Generation  uint64
-	Precision   int // as the option; 0: exact
+	Format         Format
+	Version        int
+	Typesize       int
+	ChunkSize      uint64 // bytes of content per chunk; 0: chunks may have any length
+	ChunkCount     uint64
+	NBytes         uint64
+	StoredBytes    uint64
+	Codec          Codec
+	Level          int // -1 if it is not stored
+	Checksum       ChecksumKind
+	IsSparse       bool
+	Filters        []Filter
+	AttrCount      int
+	Generation     uint64
+	Precision      int // as the option; 0: exact
+	FixedAttrCount int // in the header of a frame, the first ones
 }
 
 // Info describes the superchunk.
@@ -118,7 +119,7 @@ func (s *Schunk) Info() (info SchunkInfo, err error) {
 			uint64(i.nbytes), uint64(i.stored_bytes), Codec(i.codec), int(i.level), ChecksumKind(i.checksum),
 			i.is_sparse != 0,
 			filters(i.filters[:i.filter_count]), int(i.attr_count), uint64(i.generation),
-			int(i.precision)}
+			int(i.precision), int(i.fixed_attr_count)}
 		return status
 	})
 	return info, err
@@ -301,6 +302,15 @@ func (s *Schunk) Attrs() (names []string) {
 func (s *Schunk) Attr(name string) (value []byte, is bool, err error) {
 	return s.named("attr", name, func(p unsafe.Pointer, name *C.char, c *call) C.holdall_status {
 		return C.holdall_schunk_attr_get((*C.holdall_schunk)(p), name, &c.out, &c.n, &c.err)
+	})
+}
+
+// SetFixedAttr sets a named value of fixed length, in the header of a frame: see Array.
+func (s *Schunk) SetFixedAttr(name string, value []byte) error {
+	return withString("set attr", name, func(name *C.char) error {
+		return s.changed("set attr", func(s *C.holdall_schunk, e *C.holdall_error) C.holdall_status {
+			return C.holdall_schunk_attr_set_fixed(s, name, given(value), C.size_t(len(value)), e)
+		})
 	})
 }
 

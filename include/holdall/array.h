@@ -92,6 +92,8 @@ typedef struct holdall_array_info {
     uint8_t filters[8];
     /* As HOLDALL_OPT_PRECISION, of new items; 0: exact. */
     int32_t precision;
+    /* Frames: number of attributes in the header, of fixed length. They are the first ones. */
+    uint32_t fixed_attr_count;
 } holdall_array_info;
 
 /* Opens an array at its last commit. mode: HOLDALL_READ, HOLDALL_APPEND. path:
@@ -424,8 +426,8 @@ holdall_status holdall_array_attr_get(const holdall_array *array,
  * - Bloscpack: only "", a JSON object; dtype, shape, order and container must stay, other
  *   members are free. Cannot be removed.
  * - Folders: any name, any JSON.
- * - Frames: names of 1 to 31 bytes, any bytes. New ones have variable length. Those of the
- *   header cannot be removed, and a new length makes the commit rewrite the file.
+ * - Frames: names of 1 to 31 bytes, any bytes. New ones have variable length; those of the
+ *   header are changed as by holdall_array_attr_set_fixed(), and cannot be removed.
  *
  * Returns:
  * - HOLDALL_E_ARGUMENT: invalid JSON or name; metadata of another array, or removal; `b2nd`,
@@ -437,6 +439,21 @@ holdall_status holdall_array_attr_set(holdall_array *array,
                                       const void *value,
                                       size_t n,
                                       holdall_error *err);
+
+/* Sets an attribute of fixed length to n bytes: a metalayer in the header of a frame, as `meta`
+ * of python-blosc2. At most 16 with those of the array. A value of the same length is changed in
+ * place; a new attribute or another length makes the commit rewrite a file that has chunks: set
+ * it first.
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: an invalid name, or one of an attribute of variable length; too many.
+ * - HOLDALL_E_UNSUPPORTED: not a frame. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_attr_set_fixed(holdall_array *array,
+                                            const char *name,
+                                            const void *value,
+                                            size_t n,
+                                            holdall_error *err);
 
 #ifdef __cplusplus
 }

@@ -321,6 +321,8 @@ public:
     // Sets the fill value for later growth. Empty: zeros.
     void set_fill_value(bytes item) { call(holdall_array_fill_value_set, get(), detail::some(item), item.size()); }
     void set_attr(const std::string &name, bytes value) { call(holdall_array_attr_set, get(), name.c_str(), detail::some(value), value.size()); }
+    // In the header of a frame.
+    void set_fixed_attr(const std::string &name, bytes value) { call(holdall_array_attr_set_fixed, get(), name.c_str(), detail::some(value), value.size()); }
     void remove_attr(const std::string &name) { call(holdall_array_attr_set, get(), name.c_str(), nullptr, std::size_t{0}); }
     void commit() { call(holdall_array_commit, get()); }
     // Moves to the newest commit, which may have another dtype and shape. Views, shape(), dtype() and

@@ -52,6 +52,8 @@ typedef struct holdall_schunk_info {
     uint64_t generation;
     /* As in holdall_array_info. */
     int32_t precision;
+    /* As in holdall_array_info. */
+    uint32_t fixed_attr_count;
 } holdall_schunk_info;
 
 /* What is known about a chunk. */
@@ -254,6 +256,14 @@ holdall_status holdall_schunk_attr_set(holdall_schunk *schunk,
                                        const void *value,
                                        size_t n,
                                        holdall_error *err);
+
+/* Sets an attribute of fixed length to n bytes: as holdall_array_attr_set_fixed(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_schunk_attr_set_fixed(holdall_schunk *schunk,
+                                             const char *name,
+                                             const void *value,
+                                             size_t n,
+                                             holdall_error *err);
 
 /* Makes all changes durable and visible, atomically: see base.h. */
 HOLDALL_API HOLDALL_USE

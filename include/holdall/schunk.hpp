@@ -86,6 +86,8 @@ public:
         return detail::named(holdall_schunk_attr_get, get(), name, intact);
     }
     void set_attr(const std::string &name, bytes value) { call(holdall_schunk_attr_set, get(), name.c_str(), detail::some(value), value.size()); }
+    // In the header of a frame.
+    void set_fixed_attr(const std::string &name, bytes value) { call(holdall_schunk_attr_set_fixed, get(), name.c_str(), detail::some(value), value.size()); }
     void remove_attr(const std::string &name) { call(holdall_schunk_attr_set, get(), name.c_str(), nullptr, std::size_t{0}); }
 };
 

@@ -329,6 +329,20 @@ impl Array {
         self.inner.attr_set(name, value).map_err(Error)
     }
 
+    /// Returns whether an attribute has a fixed length: it is a metalayer in the header of a frame.
+    pub fn is_attribute_fixed(&self, name: &str) -> bool {
+        self.inner.store().is_attr_fixed(name)
+    }
+
+    /// Sets an attribute in the header of a frame, as `meta` of python-blosc2: at most 16 with those
+    /// of the array, names of 1 to 31 bytes. A value of the same length is changed in place. A new
+    /// attribute or another length makes the commit rewrite a file that has chunks. It fails with
+    /// [`Status::Unsupported`](crate::Status::Unsupported) in other formats, and with
+    /// [`Status::Argument`](crate::Status::Argument) if the attribute has variable length.
+    pub fn set_fixed_attribute(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        self.inner.attr_set_fixed(name, value).map_err(Error)
+    }
+
     /// Removes an attribute, if it exists.
     pub fn remove_attribute(&mut self, name: &str) -> Result<()> {
         self.inner.attr_remove(name).map_err(Error)

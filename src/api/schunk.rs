@@ -347,6 +347,17 @@ impl Schunk {
         self.inner.meta_set(name, Some(value)).map_err(Error)
     }
 
+    /// Returns whether an attribute has a fixed length: it is a metalayer in the header of a frame.
+    pub fn is_attribute_fixed(&self, name: &str) -> bool {
+        self.inner.is_meta_fixed(name)
+    }
+
+    /// Sets an attribute in the header of a frame: see
+    /// [`Array::set_fixed_attribute`](crate::Array::set_fixed_attribute).
+    pub fn set_fixed_attribute(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        self.inner.meta_set_fixed(name, value).map_err(Error)
+    }
+
     /// Removes an attribute, if it exists.
     pub fn remove_attribute(&mut self, name: &str) -> Result<()> {
         self.inner.meta_set(name, None).map_err(Error)

@@ -645,6 +645,11 @@ impl Array {
         self.store_mut()?.attr_set(name, value)
     }
 
+    /// Sets an attribute in the header of a frame.
+    pub fn attr_set_fixed(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        self.store_mut()?.attr_set_fixed(name, value)
+    }
+
     /// Removes an attribute, if it exists.
     pub fn attr_remove(&mut self, name: &str) -> Result<()> {
         self.store_mut()?.attr_remove(name)

@@ -141,15 +141,19 @@ impl Store for Frame {
         Ok(())
     }
     fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
-        match name {
-            _ if is_array_metalayer(name) => Err(fail!(
-                Argument,
-                "{}: the metalayer {name:?} describes the array and cannot be set",
-                self.name()
-            )),
-            _ if self.is_fixed(name) => self.meta_set(name, value),
-            _ => self.vlmeta_set(name, value),
+        refuse_array_metalayer(self, name)?;
+        if self.is_fixed(name) {
+            self.meta_set(name, value)
+        } else {
+            self.vlmeta_set(name, value)
         }
+    }
+    fn is_attr_fixed(&self, name: &str) -> bool {
+        self.is_fixed(name)
+    }
+    fn attr_set_fixed(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        refuse_array_metalayer(self, name)?;
+        self.fixed_set(name, value)
     }
     fn attr_remove(&mut self, name: &str) -> Result<()> {
         match self.meta(name)? {
@@ -160,4 +164,15 @@ impl Store for Frame {
     fn commit(&mut self) -> Result<()> {
         self.commit()
     }
+}
+
+fn refuse_array_metalayer(frame: &Frame, name: &str) -> Result<()> {
+    if !is_array_metalayer(name) {
+        return Ok(());
+    }
+    Err(fail!(
+        Argument,
+        "{}: the metalayer {name:?} describes the array and cannot be set",
+        frame.name()
+    ))
 }

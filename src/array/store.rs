@@ -125,6 +125,18 @@ pub trait Store: Any + Send + Sync {
     fn attr_set(&mut self, _name: &str, _value: &[u8]) -> Result<()> {
         Err(read_only(self.name()))
     }
+    /// Returns whether an attribute has a fixed length: it is in the header of a frame.
+    fn is_attr_fixed(&self, _name: &str) -> bool {
+        false
+    }
+    /// Sets an attribute in the header of a frame.
+    fn attr_set_fixed(&mut self, _name: &str, _value: &[u8]) -> Result<()> {
+        Err(fail!(
+            Unsupported,
+            "{}: attributes of fixed length are in the header of a frame, and this is none",
+            self.name()
+        ))
+    }
     /// Removes an attribute, if it exists.
     fn attr_remove(&mut self, _name: &str) -> Result<()> {
         Err(read_only(self.name()))

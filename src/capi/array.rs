@@ -121,6 +121,8 @@ pub struct holdall_array_info {
     pub filters: [u8; 8],
     /// As HOLDALL_OPT_PRECISION, of new items; 0: exact.
     pub precision: i32,
+    /// Frames: number of attributes in the header, of fixed length. They are the first ones.
+    pub fixed_attr_count: u32,
 }
 structure!(holdall_array_info);
 
@@ -179,6 +181,11 @@ impl holdall_array {
             attr_count: self.names.len() as u32,
             filters,
             precision: encoding.precision.map_or(0, i32::from),
+            fixed_attr_count: {
+                let store = array.store();
+                let names = store.attr_names().into_iter();
+                names.filter(|name| store.is_attr_fixed(name)).count() as u32
+            },
         })
     }
 }
@@ -1012,8 +1019,8 @@ pub(super) fn give_bytes(
 /// - Bloscpack: only "", a JSON object; dtype, shape, order and container must stay, other members
 ///   are free. Cannot be removed.
 /// - Folders: any name, any JSON.
-/// - Frames: names of 1 to 31 bytes, any bytes. New ones have variable length. Those of the header
-///   cannot be removed, and a new length makes the commit rewrite the file.
+/// - Frames: names of 1 to 31 bytes, any bytes. New ones have variable length; those of the header
+///   are changed as by holdall_array_attr_set_fixed(), and cannot be removed.
 ///
 /// Returns:
 /// - HOLDALL_E_ARGUMENT: invalid JSON or name; metadata of another array, or removal; `b2nd`,
@@ -1036,6 +1043,30 @@ pub unsafe extern "C" fn holdall_array_attr_set(
             None if !is_metadata => a.inner.attr_remove(name)?,
             value => a.inner.attr_set(name, value.unwrap_or_default())?,
         }
+        a.name_all();
+        Ok(())
+    })
+}
+
+/// Sets an attribute of fixed length to n bytes: a metalayer in the header of a frame, as `meta` of
+/// python-blosc2. At most 16 with those of the array. A value of the same length is changed in place;
+/// a new attribute or another length makes the commit rewrite a file that has chunks: set it first.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: an invalid name, or one of an attribute of variable length; too many.
+/// - HOLDALL_E_UNSUPPORTED: not a frame.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_attr_set_fixed(
+    array: *mut holdall_array,
+    name: *const c_char,
+    value: *const c_void,
+    n: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    change(array, err, |a| {
+        let value = slice(value.cast(), n, "value")?;
+        a.inner.attr_set_fixed(utf8(name, "name")?, value)?;
         a.name_all();
         Ok(())
     })

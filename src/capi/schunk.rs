@@ -86,6 +86,8 @@ pub struct holdall_schunk_info {
     pub generation: u64,
     /// As in holdall_array_info.
     pub precision: i32,
+    /// As in holdall_array_info.
+    pub fixed_attr_count: u32,
 }
 structure!(holdall_schunk_info);
 
@@ -276,6 +278,10 @@ fn schunk_info(s: &holdall_schunk) -> Result<holdall_schunk_info> {
         attr_count: s.names.len() as u32,
         generation: s.generation,
         precision: encoding.precision.map_or(0, i32::from),
+        fixed_attr_count: {
+            let names = schunk.meta_names().into_iter();
+            names.filter(|name| schunk.is_meta_fixed(name)).count() as u32
+        },
     })
 }
 
@@ -552,6 +558,25 @@ pub unsafe extern "C" fn holdall_schunk_attr_set(
     guard_change(borrow_mut(schunk), err, |s| {
         let name = text(name)?.ok_or_else(|| fail!(Argument, "name is not UTF-8"))?;
         s.inner.meta_set(name, attr_value(value, n)?)?;
+        s.names = c_names(s.inner.meta_names());
+        Ok(())
+    })
+}
+
+/// Sets an attribute of fixed length to n bytes: as holdall_array_attr_set_fixed().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_schunk_attr_set_fixed(
+    schunk: *mut holdall_schunk,
+    name: *const c_char,
+    value: *const c_void,
+    n: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_change(borrow_mut(schunk), err, |s| {
+        let name = text(name)?.ok_or_else(|| fail!(Argument, "name is not UTF-8"))?;
+        s.inner
+            .meta_set_fixed(name, slice(value.cast(), n, "value")?)?;
         s.names = c_names(s.inner.meta_names());
         Ok(())
     })

@@ -446,6 +446,22 @@ impl Superchunk {
         matches!(self, Superchunk::Bloscpack(s) if name.is_empty() && s.meta_damage().is_some())
     }
 
+    /// Returns whether the value `name` has a fixed length: it is in the header of a frame.
+    pub fn is_meta_fixed(&self, name: &str) -> bool {
+        matches!(self, Superchunk::Frame(s) if s.is_fixed(name))
+    }
+
+    /// Sets the value `name` in the header of a frame.
+    pub fn meta_set_fixed(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        match self {
+            Superchunk::Bloscpack(_) => Err(fail!(
+                Unsupported,
+                "values of fixed length are in the header of a frame, and this is a Bloscpack file"
+            )),
+            Superchunk::Frame(s) => s.fixed_set(name, value),
+        }
+    }
+
     /// Sets the value `name`; `None` removes it.
     pub fn meta_set(&mut self, name: &str, value: Option<&[u8]>) -> Result<()> {
         match (self, value) {

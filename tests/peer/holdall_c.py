@@ -560,6 +560,9 @@ class Array(Handle):
     def attr_set(self, name, value):
         call("array_attr_set", self._handle, name.encode(), value, len(value or b""))
 
+    def attr_set_fixed(self, name, value):
+        call("array_attr_set_fixed", self._handle, name.encode(), value, len(value))
+
     def resize(self, shape):
         call("array_resize", self._handle, _numbers(U64, shape))
 

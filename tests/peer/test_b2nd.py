@@ -219,6 +219,32 @@ class B2nd(test_arrays.Arrays):
                     expected = np.concatenate((items[:2] / 7, items[2:], items[:40] / 3))
                     self.check_theirs(path, truncated(expected))
 
+    def test_metalayers_of_the_header_are_changed_by_both(self):
+        model = self.items("<i4", (50, 30))
+        for sparse in (0, 1):
+            path = self.path()
+            form = dict(format=h.FORMAT_B2ND, sparse=sparse, durability=0)
+            with h.Array.create(path, "<i4", (50, 30), **form) as array:
+                array.attr_set_fixed("ours", b"\xa3abc")
+                array.write((0, 0), (50, 30), (1, 1), model.tobytes())
+                array.attr_set_fixed("late", b"\x93\x01\x02\x03")
+                array.commit()
+            self.check_theirs(path, model)
+            # the metalayers are closed with the array
+            theirs = blosc2.open(str(path), mode="a")
+            meta = theirs.schunk.meta
+            self.assertEqual((meta["ours"], meta["late"]), ("abc", [1, 2, 3]))
+            meta["ours"] = "xyz"
+            with h.Array(path, h.APPEND, durability=0) as array:
+                self.assertEqual(array.attr_get("ours"), b"\xa3xyz")
+                array.attr_set_fixed("late", b"\x93\x04\x05\x06")
+                array.attr_set_fixed("more", b"\xa5hello")
+                array.commit()
+            self.check_theirs(path, model)
+            theirs = blosc2.open(str(path), mode="r")
+            meta = theirs.schunk.meta
+            self.assertEqual([meta[n] for n in ("ours", "late", "more")], ["xyz", [4, 5, 6], "hello"])
+
     def test_items_beyond_the_edge_stay_discarded(self):
         """A shrunk array of blosc2 still contains the items beyond its edge."""
         model, path = self.items("<i4", (50, 30)) + 1, self.path()

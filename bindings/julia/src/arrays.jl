@@ -186,8 +186,12 @@ commit(a::ChunkedArray) = (check(holdall_array_commit, a.handle); nothing)
 "Returns a named value as bytes (JSON; in frames any bytes), or `nothing` if there is none."
 attr(a::ChunkedArray, name) = value(holdall_array_attr_get, a.handle, name)
 
-"Sets a named value to bytes: JSON; in frames any bytes."
-set_attr!(a::ChunkedArray, name, bytes) = (check(holdall_array_attr_set, a.handle, name, room(Vector{UInt8}(bytes)), length(bytes)); a)
+"Sets a named value to bytes: JSON; in frames any bytes. `fixed`: in the header of a frame."
+function set_attr!(a::ChunkedArray, name, bytes; fixed = false)
+    set = fixed ? holdall_array_attr_set_fixed : holdall_array_attr_set
+    check(set, a.handle, name, room(Vector{UInt8}(bytes)), length(bytes))
+    return a
+end
 
 """
     slice(a, indices...)

@@ -181,6 +181,7 @@ struct holdall_array_info
     attr_count::UInt32
     filters::NTuple{8, UInt8}
     precision::Int32
+    fixed_attr_count::UInt32
 end
 
 struct holdall_table_spec
@@ -221,6 +222,7 @@ struct holdall_schunk_info
     attr_count::UInt32
     generation::UInt64
     precision::Int32
+    fixed_attr_count::UInt32
 end
 
 struct holdall_chunk_info
@@ -396,6 +398,9 @@ holdall_array_attr_get(array, name, value, n, err) =
 holdall_array_attr_set(array, name, value, n, err) =
     @ccall libholdall.holdall_array_attr_set(array::Ptr{holdall_array}, name::Cstring, value::Ptr{Cvoid}, n::Csize_t, err::Ptr{holdall_error})::Int32
 
+holdall_array_attr_set_fixed(array, name, value, n, err) =
+    @ccall libholdall.holdall_array_attr_set_fixed(array::Ptr{holdall_array}, name::Cstring, value::Ptr{Cvoid}, n::Csize_t, err::Ptr{holdall_error})::Int32
+
 holdall_table_open(path, mode, options, out, err) =
     @ccall libholdall.holdall_table_open(path::Cstring, mode::Int32, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_table}}, err::Ptr{holdall_error})::Int32
 
@@ -545,6 +550,9 @@ holdall_schunk_attr_get(schunk, name, value, n, err) =
 
 holdall_schunk_attr_set(schunk, name, value, n, err) =
     @ccall libholdall.holdall_schunk_attr_set(schunk::Ptr{holdall_schunk}, name::Cstring, value::Ptr{Cvoid}, n::Csize_t, err::Ptr{holdall_error})::Int32
+
+holdall_schunk_attr_set_fixed(schunk, name, value, n, err) =
+    @ccall libholdall.holdall_schunk_attr_set_fixed(schunk::Ptr{holdall_schunk}, name::Cstring, value::Ptr{Cvoid}, n::Csize_t, err::Ptr{holdall_error})::Int32
 
 holdall_schunk_commit(schunk, err) =
     @ccall libholdall.holdall_schunk_commit(schunk::Ptr{holdall_schunk}, err::Ptr{holdall_error})::Int32

@@ -88,5 +88,11 @@ chunk_info(s::Schunk, i) = filled(holdall_schunk_get_chunk_info, holdall_chunk_i
 "Returns a named value as bytes, or `nothing` if there is none. Bloscpack has one, named \"\"."
 attr(s::Schunk, name = "") = value(holdall_schunk_attr_get, s.handle, name)
 
-"Sets a named value to bytes. Bloscpack has one, named \"\", of JSON."
-set_attr!(s::Schunk, name, bytes) = (check(holdall_schunk_attr_set, s.handle, name, room(Vector{UInt8}(bytes)), length(bytes)); s)
+"""
+Sets a named value to bytes. Bloscpack has one, named "", of JSON. `fixed`: in the header of a frame.
+"""
+function set_attr!(s::Schunk, name, bytes; fixed = false)
+    set = fixed ? holdall_schunk_attr_set_fixed : holdall_schunk_attr_set
+    check(set, s.handle, name, room(Vector{UInt8}(bytes)), length(bytes))
+    return s
+end

@@ -384,14 +384,17 @@ class Array(Container):
             ]
             return {name: self._value("array_attr_get", name) for name in names}
 
-    def set_attr(self, name, value):
+    def set_attr(self, name, value, fixed=False):
         """Sets a named value.
 
         value: bytes of JSON, in frames any bytes; None removes the value. Bloscpack has only the
-        name "" with a JSON object, which cannot be removed.
+        name "" with a JSON object, which cannot be removed. fixed: in the header of a frame, as
+        `meta` of python-blosc2. There, a new value or another length makes the commit rewrite a
+        file that has chunks, and values are not removed.
         """
         value = None if value is None else octets(value)
-        self._change("array_attr_set", name.encode(), value, len(value or b""))
+        set_ = "array_attr_set_fixed" if fixed else "array_attr_set"
+        self._change(set_, name.encode(), value, len(value or b""))
 
     def commit(self):
         """Makes all changes durable and visible, content and shape together."""

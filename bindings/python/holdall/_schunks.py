@@ -162,13 +162,15 @@ class Schunk(Container):
             ]
             return {name: self._value("schunk_attr_get", name) for name in names}
 
-    def set_attr(self, name, value):
+    def set_attr(self, name, value, fixed=False):
         """Sets a named value from the next commit on.
 
-        value: bytes; None removes the value. Bloscpack has only the name "", and JSON.
+        value: bytes; None removes the value. Bloscpack has only the name "", and JSON. fixed: in
+        the header of a frame, as in an array.
         """
         value = None if value is None else octets(value)
-        self._change("schunk_attr_set", name.encode(), value, len(value or b""))
+        set_ = "schunk_attr_set_fixed" if fixed else "schunk_attr_set"
+        self._change(set_, name.encode(), value, len(value or b""))
 
     def commit(self):
         """Makes all changes durable and visible, all or none."""

@@ -267,6 +267,11 @@ impl Frame {
         self.writer()?.meta_set(name, value)
     }
 
+    /// Sets a metalayer of fixed length, in the header. A name of the trailer is an error.
+    pub fn fixed_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        self.writer()?.fixed_set(name, value)
+    }
+
     /// Sets a variable-length metalayer.
     pub fn vlmeta_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         self.writer()?.vlmeta_set(name, value)

@@ -79,6 +79,18 @@ impl FrameWriter {
         Ok(())
     }
 
+    /// Sets a metalayer of fixed length, as [`FrameWriter::meta_set`].
+    pub(super) fn fixed_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        if self.reader.layout.vlmeta.iter().any(|v| v.name == name) {
+            return Err(fail!(
+                Argument,
+                "{}: {name:?} is a metalayer of variable length; remove it first",
+                self.reader.layout.name
+            ));
+        }
+        self.meta_set(name, value)
+    }
+
     /// Sets a variable-length metalayer.
     pub(super) fn vlmeta_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         refuse_empty_name(name)?;

@@ -232,6 +232,11 @@ fn invalid_calls_are_refused() {
     assert_eq!(status(w.meta_remove("fixed")), Status::Unsupported);
     assert_eq!(status(w.meta_remove("none")), Status::Missing);
     assert_eq!(status(w.vlmeta_set("fixed", &[])), Status::Argument);
+    assert_eq!(status(w.fixed_set(CHECKSUMS, &[])), Status::Argument);
+    assert_eq!(status(w.fixed_set("b2o", &[1])), Status::Unsupported);
+    w.vlmeta_set("late", &[1]).unwrap();
+    assert_eq!(status(w.fixed_set("late", &[1])), Status::Argument);
+    w.meta_remove("late").unwrap();
     assert_eq!(status(w.rearrange(1, &|_| Some(0))), Status::State);
     assert_eq!(w.meta_names().collect::<Vec<_>>(), ["fixed"]);
     let mut r = reader(&disk.folder()).unwrap();
