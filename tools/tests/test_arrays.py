@@ -795,6 +795,11 @@ class Frames(Arrays):
                 {"hex": b"\xc1 none of theirs".hex()},
             )
             self.good("attr", "remove", name, "own")
+            self.good("attr", "set", name, "header", '"abc"', "--fixed")
+            self.good("attr", "set", name, "header", '"xyz"', "--fixed")
+            self.assertEqual(self.good("attr", "get", name, "header"), b'"xyz"\n')
+            self.assertIn("header", self.fails("attr", "remove", name, "header")[0])
+            self.fails("attr", "set", name, "word", "1", "--fixed")
             self.assertIn("no attribute 'own'", self.fails("attr", "get", name, "own")[0])
             for args in [
                 ["get", "--raw", name],

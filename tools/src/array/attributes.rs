@@ -128,7 +128,7 @@ pub fn copy(from: &Dataset, to: &mut Dataset) -> Result {
         let value = from.attribute(name)?;
         // frames take JSON only: NaN of Python becomes text
         let value = if detect::is_frame(to.format) { as_json(&value) } else { value };
-        to.set_attribute(name, &value)?;
+        to.set_attribute(name, false, &value)?;
     }
     Ok(())
 }
@@ -175,7 +175,7 @@ pub fn copy_from_metadata(from: &Array, path: &FileName, to: &mut Dataset) -> Re
     let metadata = from.attribute("").map_err(library(path))?.unwrap_or_default();
     let members = of_metadata(serde_json::from_slice(metadata).unwrap_or_default());
     let mut members = members.iter();
-    members.try_for_each(|(name, value)| to.set_attribute(name, &value.to_string()))
+    members.try_for_each(|(name, value)| to.set_attribute(name, false, &value.to_string()))
 }
 
 /// The number of attributes of a dataset and of its columns.

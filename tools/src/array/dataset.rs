@@ -162,19 +162,26 @@ impl Dataset {
         })
     }
 
-    /// Sets an attribute to a value that is stored as it is.
-    pub fn set_stored_attribute(&mut self, name: &str, value: &[u8]) -> Result {
-        let set = either!(&mut self.content, it => it.set_attribute(name, value));
+    /// Sets an attribute, in the header of a frame if `fixed`, to a value that is stored as it is.
+    pub fn set_stored_attribute(&mut self, name: &str, fixed: bool, value: &[u8]) -> Result {
+        let set = match &mut self.content {
+            Content::Array(array) if fixed => array.set_fixed_attribute(name, value),
+            Content::Table(_) if fixed => {
+                return Err(failure!("{}: --fixed is for frames, and this is a table", self.path));
+            }
+            Content::Array(array) => array.set_attribute(name, value),
+            Content::Table(table) => table.set_attribute(name, value),
+        };
         set.map_err(library(&self.path))
     }
 
-    /// Sets an attribute to a value that is JSON.
-    pub fn set_attribute(&mut self, name: &str, json: &str) -> Result {
+    /// Sets an attribute, in the header of a frame if `fixed`, to a value that is JSON.
+    pub fn set_attribute(&mut self, name: &str, fixed: bool, json: &str) -> Result {
         if detect::is_frame(self.format) {
             let packed = attributes::from_json(json)?;
-            return self.set_stored_attribute(name, &packed);
+            return self.set_stored_attribute(name, fixed, &packed);
         }
-        self.set_stored_attribute(name, json.as_bytes())
+        self.set_stored_attribute(name, fixed, json.as_bytes())
     }
 
     pub fn remove_attribute(&mut self, name: &str) -> Result {

@@ -314,6 +314,9 @@ pub enum AttrAction {
         options: AttrOptions,
         path: FileName,
         name: String,
+        /// In the header of a frame, as meta of python-blosc2
+        #[arg(long)]
+        fixed: bool,
         // JSON, or a file with --raw
         #[arg(allow_hyphen_values = true)]
         value: FileName,

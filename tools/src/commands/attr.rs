@@ -71,16 +71,22 @@ fn change(
     Ok(Exit::Done)
 }
 
-fn set(path: &FileName, name: &str, value: &FileName, options: &AttrOptions) -> Result<Exit> {
+/// Sets an attribute, in the header of a frame if `fixed`.
+fn set(
+    path: &FileName,
+    (name, fixed): (&str, bool),
+    value: &FileName,
+    options: &AttrOptions,
+) -> Result<Exit> {
     if options.raw {
         let bytes = files::read_all(value)?;
-        return change(path, options, |dataset| dataset.set_stored_attribute(name, &bytes));
+        return change(path, options, |dataset| dataset.set_stored_attribute(name, fixed, &bytes));
     }
     let text = std::str::from_utf8(value.bytes()).ok();
     let Some(json) = text.filter(|text| attributes::is_json(text)) else {
         return Err(usage!("the value is JSON, as 1.5, '\"text\"' or '[1, 2]', not '{value}'"));
     };
-    change(path, options, |dataset| dataset.set_attribute(name, json))
+    change(path, options, |dataset| dataset.set_attribute(name, fixed, json))
 }
 
 fn remove(path: &FileName, name: &str, options: &AttrOptions) -> Result<Exit> {
@@ -98,7 +104,9 @@ fn remove(path: &FileName, name: &str, options: &AttrOptions) -> Result<Exit> {
 pub fn run(args: &Attr) -> Result<Exit> {
     match &args.action {
         AttrAction::Get { options, path, name, .. } => get(path, name.as_deref(), options),
-        AttrAction::Set { options, path, name, value, .. } => set(path, name, value, options),
+        AttrAction::Set { options, path, name, fixed, value } => {
+            set(path, (name, *fixed), value, options)
+        }
         AttrAction::Remove { options, path, name, .. } => remove(path, name, options),
     }
 }
