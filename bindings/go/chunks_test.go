@@ -139,6 +139,31 @@ func TestArray(t *testing.T) {
 	}
 }
 
+func TestHeaderOfFrames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	a := must(CreateArray(path, Create, ArraySpec{Format: B2ND, Dtype: "<f4", Shape: []uint64{2}},
+		Precision(3)))
+	done(t, Write(a, Box{}, []float32{1.999, -2.7}))
+	done(t, a.SetFixedAttr("fixed", []byte{1}))
+	done(t, a.Commit())
+	same(t, must(Read[float32](a, Box{})), []float32{1.875, -2.5})
+	info := must(a.Info())
+	if info.Precision != 3 || info.Filters[0] != FilterTruncPrec || info.FixedAttrCount != 1 {
+		t.Fatal(info)
+	}
+	done(t, a.Close())
+	_, err := CreateArray(path, Replace, ArraySpec{Format: B2ND, Dtype: "<i4", Shape: []uint64{2}},
+		Precision(3))
+	is(t, err, ErrArgument)
+
+	s := must(CreateSchunk(path, Replace, B2Frame, 8, Precision(-40)))
+	done(t, s.SetFixedAttr("fixed", []byte{1}))
+	if info := must(s.Info()); info.Precision != -40 || info.FixedAttrCount != 1 {
+		t.Fatal(info)
+	}
+	done(t, s.Close())
+}
+
 func TestArrayValues(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	fill := Bytes([]int16{-7})

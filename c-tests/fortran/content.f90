@@ -102,6 +102,7 @@ contains
         shape(x), o, chunk_shape=[2, 3])
     call a%write(x)
     call a%attr_set('note', 'abc  ')
+    call a%attr_set_fixed('fixed', 'x')
     call a%commit()
     call expect(all(a%shape() == [3, 4]) .and. all(a%chunk_shape() == [2, 3]) &
         .and. a%dtype() == '<f8', 'shapes')
@@ -160,8 +161,8 @@ contains
     call expect(info%format == HOLDALL_FORMAT_B2ND .and. info%order == HOLDALL_ORDER_C &
         .and. info%codec == HOLDALL_CODEC_ZSTD &
         .and. info%level == 5 .and. info%checksum == HOLDALL_CHECKSUM_CRC32 &
-        .and. info%attr_count == a%attr_count(), &
-        'constants of an info')
+        .and. info%attr_count == a%attr_count() .and. info%fixed_attr_count == 1 &
+        .and. info%precision == 0, 'constants of an info')
     call expect(size(info%filters) == 1 .and. all(info%filters == HOLDALL_FILTER_BITSHUFFLE), &
         'filters of an info')
     call expect(info%itemsize == 8 .and. info%nbytes == 96 &
@@ -204,6 +205,7 @@ contains
     call s%commit()
     call expect(s%nbytes() == 800 .and. s%chunk_count() == 10, 'a superchunk')
     call s%attr_set('note', 'abc')
+    call s%attr_set_fixed('fixed', 'x')
     call s%commit()
     call run_info(s)
     call s%open(folder // 'runs.b2frame')
@@ -242,6 +244,7 @@ contains
         .and. info%nbytes == 800 .and. &
         info%stored_bytes > 0 .and. info%generation == 2 .and. info%attr_count == s%attr_count(), &
         'numbers of a superchunk')
+    call expect(info%fixed_attr_count == 1 .and. info%precision == 0, 'header of a superchunk')
     call s%get_chunk_info(10_int64, chunk)
     call expect(chunk%nbytes == 80 .and. .not. chunk%is_pending, 'a chunk')
     call s%get_chunk_info(11_int64, chunk, err)

@@ -420,6 +420,10 @@ def schunks(f, k, path):
     same(c.string_at(value, n), b'{"a": 1}')
     f.ok("schunk_copy", s, path("copy"), k["HOLDALL_CREATE"], k["HOLDALL_FORMAT_B2FRAME"], None)
     f("schunk_close", s)
+    s = f.ok("schunk_open", path("copy"), k["HOLDALL_APPEND"], None, OUT)
+    f.ok("schunk_attr_set_fixed", s, b"fixed", b"\x01", 1)
+    same(f.get("schunk_attr_name", s, 0), b"fixed")
+    f("schunk_close", s)
 
 
 def lengths(address, n):
@@ -436,6 +440,7 @@ def arrays(f, k, path):
     f.ok("array_resize", a, u64(2, 3))
     rows = u64(1)
     f.ok("array_write_orthogonal", a, (c.c_void_p * 2)(c.addressof(rows), None), u64(1, 3), f64(9, 8, 7), 24)
+    f.ok("array_attr_set_fixed", a, b"fixed", b"\x01", 1)
     f.ok("array_commit", a)
     f("array_close", a)
     a = f.ok("array_open", path("a"), k["HOLDALL_READ"], None, OUT)
@@ -445,7 +450,8 @@ def arrays(f, k, path):
     same([lengths(at, 2) for at in (info.shape, info.chunk_shape, info.block_shape)], [[2, 3], [2, 2], [1, 2]])
     same([info.format, info.ndim, info.dtype, info.itemsize, info.nbytes], [k["HOLDALL_FORMAT_B2ND"], 2, b"<f8", 8, 48])
     same([info.order, info.codec, info.level, info.checksum], [k["HOLDALL_ORDER_C"], k["HOLDALL_CODEC_LZ4"], 5, k["HOLDALL_CHECKSUM_CRC32"]])
-    same([info.filters[: info.filter_count], info.attr_count, info.generation], [[k["HOLDALL_FILTER_SHUFFLE"]], 0, 0])
+    same([info.filters[: info.filter_count], info.precision, info.generation], [[k["HOLDALL_FILTER_SHUFFLE"]], 0, 0])
+    same([info.attr_count, info.fixed_attr_count], [1, 1])
     assert info.stored_bytes > 0
     refreshed(f, "array", a)
     dst = c.create_string_buffer(16)

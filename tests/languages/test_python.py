@@ -96,12 +96,27 @@ class Arrays(Case):
         want = np.insert(np.vstack([want, np.ones((1, 6), "<i4")]), 2, 9, axis=1)[2:]
         self.assertTrue((a[:, :7] == want).all() and (a[:, 7] == 0).all())
         a.set_attr("unit", b"\xa1m")
+        a.set_attr("fixed", b"\x01", fixed=True)
         a.commit()
-        self.assertEqual(a.attrs, {"unit": b"\xa1m"})
+        self.assertEqual(a.attrs, {"fixed": b"\x01", "unit": b"\xa1m"})
+        self.assertEqual((a.info.attr_count, a.info.fixed_attr_count), (2, 1))
         a.copy(self.folder / "copy.bcolz", format="bcolz", level=9)
         with holdall.Array(self.folder / "copy.bcolz") as copy:
             self.assertTrue((copy[:] == a[:]).all())
         self.assertEqual(holdall.identify(self.folder / "copy.bcolz"), ("bcolz", "array"))
+
+    def test_precision_is_truncated_on_request(self):
+        with holdall.Array.create(self.path(), (3,), "<f4", precision=3) as a:
+            a[:] = [1.999, -2.7, np.inf]
+            self.assertEqual(list(a[:]), [1.875, -2.5, np.inf])
+            self.assertEqual((a.precision, a.filters), (3, ("trunc_prec", "shuffle")))
+            a.commit()
+        with holdall.Schunk.create(self.path(), 8, format="b2frame", precision=-40) as s:
+            s.set_attr("fixed", b"\x01", fixed=True)
+            self.assertEqual((s.precision, s.info.fixed_attr_count), (-40, 1))
+            s.commit()
+        with self.assertRaises(ValueError):
+            holdall.Array.create(self.path(), (3,), "<i4", precision=3)
 
     def test_no_dimensions_and_fill(self):
         with holdall.Array.create(self.path(), (), "<f4") as a:
