@@ -1,12 +1,14 @@
-//! Checksums of the blocks of a chunk, before its first block, so that a block is verified without
-//! the others.
+//! Checksums of the blocks of a chunk, so that a block is verified without the others.
 //!
 //! Between the block table and the first block, where readers of Blosc chunks find no block, a chunk
 //! has the CRC-32 of each stored block, in order, that of all blocks, that of all bytes before it,
 //! and a mark (integers are little-endian). The CRC-32s of both parts determine that of the complete
 //! chunk, which a frame stores too.
 //!
-//! They are not at the end of the chunk, because c-blosc2 reads a block up to the next one, or up to
+//! An uncompressed chunk has exactly the length of its header and content. In a contiguous frame,
+//! its checksums follow it, where no chunk is.
+//!
+//! They are not at the end of other chunks, because c-blosc2 reads a block up to the next one, or up to
 //! the end of the chunk, into a buffer for the longest possible block.
 #![forbid(unsafe_code)]
 
@@ -15,6 +17,7 @@ use crate::blosc::stored::{StoredBytes, StoredChunk};
 use crate::blosc::{Content, Header};
 use crate::checksum::{Checksum, crc32, crc32_of_parts};
 use crate::error::{Error, Result, fail};
+use crate::io::File;
 use crate::slice::SliceExt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,6 +75,42 @@ pub fn insert(bytes: &mut Vec<u8>, begin: usize) -> Result<u32> {
     write(chunk, &ends)
 }
 
+/// Like [`insert`], but appends the checksums of the blocks of an uncompressed chunk after its end.
+/// Returns the length and the CRC-32 of the chunk.
+pub fn insert_or_append(chunk: &mut Vec<u8>) -> Result<(usize, u32)> {
+    let (header, cbytes) = (Header::parse(chunk)?, chunk.len());
+    if len_after(&header) == 0 {
+        return insert(chunk, 0).map(|crc| (chunk.len(), crc));
+    }
+    let mut ends = alloc::with_capacity(header.blocks() + 1)?;
+    ends.extend((header.len()..cbytes).step_by(header.blocksize));
+    ends.push(cbytes);
+    let (covered, stored) = chunk.split_at(header.len());
+    let (head, all_blocks) = encode(covered, stored, &ends)?;
+    let crc = crc32_of_parts(&[(crc32(covered), covered.len()), (all_blocks, stored.len())]);
+    let more = head.at(covered.len()..)?;
+    alloc::grow(chunk, more.len(), cbytes + more.len())?;
+    chunk.extend_from_slice(more);
+    Ok((cbytes, crc))
+}
+
+/// Returns the length of what [`insert_or_append`] appends to a chunk with this header.
+pub fn len_after(header: &Header) -> usize {
+    let is_long = header.cbytes >= MIN_CHUNK && header.blocks() > 1;
+    match header.content() {
+        Ok(Content::Copied) if is_long => len(header.blocks()),
+        _ => 0,
+    }
+}
+
+/// Returns the offset of the end of the `len` bytes of checksums at an offset of a file, or the
+/// offset itself if there are none.
+pub fn end_after(file: &dyn File, at: u64, len: usize) -> Result<u64> {
+    let (end, mut mark) = (at.saturating_add(len as u64), [0; MARK.len()]);
+    let is_read = len > 0 && file.read_at(end - MARK.len() as u64, &mut mark)? == MARK.len();
+    Ok(if is_read && mark == MARK { end } else { at })
+}
+
 /// Rewrites the checksums of a chunk that has them, after a change of its length.
 pub fn renew(chunk: &mut [u8]) -> Result<()> {
     let header = Header::parse(chunk)?;
@@ -80,38 +119,43 @@ pub fn renew(chunk: &mut [u8]) -> Result<()> {
     if !has_blocks(&header) || !head.ends_with(&MARK) {
         return Ok(());
     }
-    let Some(stored) = StoredChunk::parse(chunk, u64::MAX)? else {
-        return Ok(());
-    };
-    match ends(&stored, &&*chunk)?.filter(|ends| ends.first() == Some(&head_len)) {
+    match ends_of(chunk)?.filter(|ends| ends.first() == Some(&head_len)) {
         Some(ends) => write(chunk, &ends).map(drop),
         None => Ok(()),
     }
 }
 
-/// Writes the checksums of the blocks with these `ends`. Returns the CRC-32 of the chunk.
+/// Writes the checksums of the blocks with these `ends` before them. Returns the CRC-32 of the
+/// chunk.
 fn write(chunk: &mut [u8], ends: &[usize]) -> Result<u32> {
     let first = *ends.at(0)?;
     let (head, stored) = chunk.split_at_mut(first);
-    let mut parts = alloc::with_capacity(ends.len())?;
+    let (bytes, all_blocks) = encode(head.at(..first - len(ends.len() - 1))?, stored, ends)?;
+    head.copy_from_slice(&bytes);
+    Ok(crc32_of_parts(&[
+        (crc32(head), head.len()),
+        (all_blocks, stored.len()),
+    ]))
+}
+
+/// Returns these bytes with the checksums of the blocks in `stored`, and the CRC-32 of all blocks.
+fn encode(covered: &[u8], stored: &[u8], ends: &[usize]) -> Result<(Vec<u8>, u32)> {
+    let (first, blocks) = (*ends.at(0)?, ends.len() - 1);
+    let mut parts = alloc::with_capacity(blocks)?;
     for (from, to) in ends.iter().zip(ends.iter().skip(1)) {
         let block = stored.at(from - first..to - first)?;
         parts.push((crc32(block), block.len()));
     }
     let all_blocks = crc32_of_parts(&parts);
-    let mut at = first - len(parts.len());
+    let mut bytes = alloc::with_capacity(covered.len() + len(blocks))?;
+    bytes.extend_from_slice(covered);
     for crc in parts.iter().map(|(crc, _)| *crc).chain([all_blocks]) {
-        head.at_mut(at..at + INTEGER)?
-            .copy_from_slice(&crc.to_le_bytes());
-        at += INTEGER;
+        bytes.extend_from_slice(&crc.to_le_bytes());
     }
-    let own = crc32(head.at(..at)?).to_le_bytes();
-    head.at_mut(at..)?
-        .copy_from_slice(&[&own[..], &MARK].concat());
-    Ok(crc32_of_parts(&[
-        (crc32(head), head.len()),
-        (all_blocks, stored.len()),
-    ]))
+    let own = crc32(&bytes);
+    bytes.extend_from_slice(&own.to_le_bytes());
+    bytes.extend_from_slice(&MARK);
+    Ok((bytes, all_blocks))
 }
 
 fn integer(n: usize) -> Result<[u8; INTEGER]> {
@@ -128,14 +172,18 @@ fn block_ends(chunk: &[u8]) -> Result<Option<Vec<usize>>> {
     if chunk.len() < MIN_CHUNK || blocks < 2 || !fits || !has_blocks(&header) {
         return Ok(None);
     }
-    let Some(stored) = StoredChunk::parse(chunk, u64::MAX)? else {
-        return Ok(None);
-    };
     // the first block of a chunk that was copied as it is stored may be after its checksums
-    Ok(ends(&stored, &chunk)?.filter(|ends| ends.first() == Some(&table_end)))
+    Ok(ends_of(chunk)?.filter(|ends| ends.first() == Some(&table_end)))
 }
 
-/// Can a chunk with this header have checksums of its blocks?
+fn ends_of(chunk: &[u8]) -> Result<Option<Vec<usize>>> {
+    match StoredChunk::parse(chunk, u64::MAX)? {
+        Some(stored) => ends(&stored, &chunk),
+        None => Ok(None),
+    }
+}
+
+/// Can a chunk with this header have checksums before its blocks?
 fn has_blocks(header: &Header) -> bool {
     header.content() == Ok(Content::Blocks) && !header.has_dictionary()
 }
@@ -174,26 +222,36 @@ impl BlockChecksums {
         crc: Option<u32>,
     ) -> Result<Option<BlockChecksums>> {
         let (header, blocks) = (stored.header(), stored.header().blocks());
-        let table_end = header.len() + INTEGER * blocks;
-        let head_len = table_end + len(blocks);
-        if !has_blocks(header) || head_len >= header.cbytes {
+        let is_copied = header.content() == Ok(Content::Copied);
+        let (covered, cbytes) = match is_copied {
+            true => (header.len(), header.cbytes),
+            false if has_blocks(header) => (header.len() + INTEGER * blocks, header.cbytes),
+            false => return Ok(None),
+        };
+        let mut head = alloc::with_capacity(covered + len(blocks))?;
+        for range in match is_copied {
+            true => [0..covered, cbytes..cbytes + len(blocks)],
+            false => [0..covered + len(blocks), 0..0],
+        } {
+            match first.get(range.clone()) {
+                Some(bytes) => head.extend_from_slice(bytes),
+                None => head.extend_from_slice(&source.bytes(range)?),
+            }
+        }
+        let Some((crcs, all_blocks)) = checked(&head, covered) else {
+            return Ok(None);
+        };
+        let before = if is_copied { covered } else { head.len() };
+        let Some(ends) = ends(stored, source)?.filter(|ends| ends.first() == Some(&before)) else {
+            return Ok(None);
+        };
+        let parts = [
+            (crc32(head.at(..before)?), before),
+            (all_blocks, cbytes.saturating_sub(before)),
+        ];
+        if crc.is_some_and(|crc| crc32_of_parts(&parts) != crc) {
             return Ok(None);
         }
-        let read;
-        let head = match first.get(..head_len) {
-            Some(head) => head,
-            None => {
-                read = source.bytes(0..head_len)?;
-                &*read
-            }
-        };
-        let Some(crcs) = checked(head, table_end, header.cbytes, crc) else {
-            return Ok(None);
-        };
-        let Some(ends) = ends(stored, source)?.filter(|ends| ends.first() == Some(&head_len))
-        else {
-            return Ok(None);
-        };
         let mut all = alloc::with_capacity(blocks)?;
         all.extend(crcs.iter().map(|crc| BlockChecksum {
             crc: u32::from_le_bytes(*crc),
@@ -248,26 +306,16 @@ impl BlockChecksums {
     }
 }
 
-/// Returns the checksums of the blocks from the bytes before the first block, unless these do not
-/// match their own checksum, or that of the chunk of `cbytes` bytes.
-fn checked(
-    head: &[u8],
-    table_end: usize,
-    cbytes: usize,
-    crc: Option<u32>,
-) -> Option<&[[u8; INTEGER]]> {
+/// Returns the checksums of each block and of all, which follow the bytes that they cover, unless
+/// they are not there or do not match their own checksum.
+fn checked(head: &[u8], covered: usize) -> Option<(&[[u8; INTEGER]], u32)> {
     let (rest, mark) = head.split_last_chunk()?;
-    let (covered, own) = rest.split_last_chunk()?;
-    if *mark != MARK || crc32(covered) != u32::from_le_bytes(*own) {
+    let (rest, own) = rest.split_last_chunk()?;
+    if *mark != MARK || crc32(rest) != u32::from_le_bytes(*own) {
         return None;
     }
-    let (crcs, all_blocks) = covered.get(table_end..)?.split_last_chunk()?;
-    let blocks = (
-        u32::from_le_bytes(*all_blocks),
-        cbytes.checked_sub(head.len())?,
-    );
-    let matches = |crc| crc32_of_parts(&[(crc32(head), head.len()), blocks]) == crc;
-    crc.is_none_or(matches).then_some(crcs.as_chunks().0)
+    let (crcs, all_blocks) = rest.get(covered..)?.split_last_chunk()?;
+    Some((crcs.as_chunks().0, u32::from_le_bytes(*all_blocks)))
 }
 
 fn length(ends: &[usize]) -> usize {

@@ -40,7 +40,7 @@ pub struct FrameWriter {
 pub(super) enum StoredForm {
     /// In the index only.
     Slot(IndexSlot),
-    /// Stored bytes, their number, and their CRC-32.
+    /// Stored bytes, the length of the chunk with which they begin, and its CRC-32.
     Bytes {
         bytes: Vec<u8>,
         cbytes: u32,
@@ -66,13 +66,17 @@ impl FrameReader {
             }
             Encoded::Fill(fill) => self.filled(&fill, n)?,
         };
-        let crc = if layout.checksums {
-            Some(block_checksums::insert(&mut bytes, 0)?)
+        let (cbytes, crc) = if !layout.checksums {
+            (bytes.len(), None)
+        } else if self.files.storage.sparse {
+            let crc = block_checksums::insert(&mut bytes, 0)?;
+            (bytes.len(), Some(crc))
         } else {
-            None
+            let (cbytes, crc) = block_checksums::insert_or_append(&mut bytes)?;
+            (cbytes, Some(crc))
         };
-        let cbytes = u32::try_from(bytes.len())
-            .map_err(|_| fail!(Limit, "a chunk of {} bytes is too large", bytes.len()))?;
+        let cbytes = u32::try_from(cbytes)
+            .map_err(|_| fail!(Limit, "a chunk of {cbytes} bytes is too large"))?;
         Ok(StoredForm::Bytes { bytes, cbytes, crc })
     }
 }
@@ -197,17 +201,17 @@ impl FrameWriter {
             number
         } else {
             files.write_chunk(self.next, &bytes)?;
-            self.record_written(cbytes)
+            self.record_written(bytes.len())
         };
         let threads = self.reader.threads.count();
         self.buffers.give_back(bytes, threads);
         Ok(Entry::verified(IndexSlot::At(position), cbytes, crc))
     }
 
-    /// Records that `cbytes` bytes were written at the end and returns their offset.
-    pub(super) fn record_written(&mut self, cbytes: u32) -> u64 {
+    /// Records that `n` bytes were written at the end and returns their offset.
+    pub(super) fn record_written(&mut self, n: usize) -> u64 {
         let position = self.next;
-        self.next = position.saturating_add(cbytes.into());
+        self.next = position.saturating_add(n as u64);
         self.reader.layout.header.cbytes = self.next;
         position
     }

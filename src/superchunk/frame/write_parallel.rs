@@ -16,7 +16,13 @@ use crate::superchunk::chunks::{PendingChunk, jobs};
 /// A chunk that was written, or needs no space.
 pub(super) enum WrittenChunk {
     Slot(IndexSlot),
-    Bytes(u32, Option<u32>),
+    /// The number of bytes that were written, the length of the chunk with which they begin, and its
+    /// CRC-32.
+    Bytes {
+        n: usize,
+        cbytes: u32,
+        crc: Option<u32>,
+    },
 }
 
 impl FrameWriter {
@@ -82,9 +88,10 @@ impl FrameWriter {
                     Some(StoredForm::Slot(slot)) => Some(WrittenChunk::Slot(slot)),
                     Some(StoredForm::Bytes { bytes, cbytes, crc }) => {
                         self.reader.files.write_chunk(at, &bytes)?;
-                        at = at.saturating_add(cbytes.into());
+                        let n = bytes.len();
+                        at = at.saturating_add(n as u64);
                         self.buffers.give_back(bytes, self.reader.threads.count());
-                        Some(WrittenChunk::Bytes(cbytes, crc))
+                        Some(WrittenChunk::Bytes { n, cbytes, crc })
                     }
                 });
                 Ok(())
@@ -98,8 +105,8 @@ impl FrameWriter {
         self.changed = true;
         match put {
             WrittenChunk::Slot(slot) => Entry::bare(slot),
-            WrittenChunk::Bytes(cbytes, crc) => {
-                Entry::verified(IndexSlot::At(self.record_written(cbytes)), cbytes, crc)
+            WrittenChunk::Bytes { n, cbytes, crc } => {
+                Entry::verified(IndexSlot::At(self.record_written(n)), cbytes, crc)
             }
         }
     }

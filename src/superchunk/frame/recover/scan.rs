@@ -9,6 +9,7 @@ use crate::checksum::crc32;
 use crate::error::{Result, Status};
 use crate::io::{Access, File, read_buffer};
 use crate::slice::SliceExt;
+use crate::superchunk::block_checksums;
 use crate::superchunk::frame::header::Header;
 use crate::superchunk::frame::index::{IndexSlot, LOST};
 use crate::superchunk::frame::storage::FrameStorage;
@@ -24,6 +25,8 @@ pub struct ScannedChunk {
     pub position: u64,
     cbytes: u32,
     pub nbytes: u32,
+    /// The number of bytes after it, if it has checksums of its blocks there.
+    after: usize,
 }
 
 /// The expected values of a chunk header.
@@ -50,6 +53,7 @@ impl ExpectedHeader<'_> {
             position,
             cbytes,
             nbytes,
+            after: block_checksums::len_after(&own),
         })
     }
 
@@ -140,10 +144,11 @@ pub fn in_file(
             Some(scanned) => {
                 alloc::reserve(&mut found, 1)?;
                 found.push(scanned);
-                range
+                let end = range
                     .start
                     .saturating_add(scanned.position)
-                    .saturating_add(scanned.cbytes.into())
+                    .saturating_add(scanned.cbytes.into());
+                block_checksums::end_after(file, end, scanned.after)?
             }
             None => at.saturating_add(searched as u64),
         };

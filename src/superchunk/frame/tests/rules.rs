@@ -471,6 +471,65 @@ fn the_blocks_of_a_chunk_are_verified_one_by_one() {
 }
 
 #[test]
+fn the_blocks_of_an_uncompressed_chunk_are_verified_one_by_one() {
+    const BLOCK: usize = 40_000;
+    for sparse in [false, true] {
+        let form = Form {
+            chunk: 10 * BLOCK,
+            block: BLOCK,
+            sum: 2,
+            sparse,
+            ..PLAIN
+        };
+        let disk = SimDisk::default();
+        let mut rng = Rng(3);
+        let content: Vec<u8> = std::iter::repeat_with(|| (rng.draw() >> 24) as u8)
+            .take(20 * BLOCK)
+            .collect();
+        let mut w = form.create(&disk.folder(), Mode::New).unwrap();
+        w.append(&content).unwrap();
+        w.commit().unwrap();
+        let calls = Arc::new(Mutex::new(Vec::new()));
+        let folder: Arc<dyn Folder> = Arc::new(Counting(disk.folder(), calls.clone()));
+        let read = |folder: &Arc<dyn Folder>, block: usize| {
+            let r = Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &form.options()).unwrap();
+            calls.lock().unwrap().clear();
+            let mut got = vec![0; BLOCK];
+            r.read((block * BLOCK) as u64, &mut got)
+                .map(|_| assert!(got == content[block * BLOCK..][..BLOCK]))
+        };
+        for block in 0..20 {
+            read(&folder, block).unwrap();
+            let n: usize = calls.lock().unwrap().iter().sum();
+            // files of one chunk have no room for checksums
+            assert_eq!(n < BLOCK + 1000, !sparse, "{n} bytes");
+        }
+        if sparse {
+            continue;
+        }
+        let (name, all) = disk.contents().pop_first().unwrap();
+        let failed = |at: usize| -> Vec<usize> {
+            let mut bytes = all.clone();
+            bytes[at] ^= 4;
+            let folder = SimDisk::with_files(&[(name.clone(), bytes)].into()).folder();
+            (0..20)
+                .filter(|block| read(&folder, *block).is_err())
+                .collect()
+        };
+        let mark = all
+            .windows(8)
+            .position(|bytes| bytes == b"hldblock")
+            .unwrap();
+        assert_eq!(failed(mark - 10 * 4 - 8 - 1), [9]);
+        assert_eq!(failed(mark - 10 * 4 - 8 - 10 * BLOCK), [0]);
+        // without checksums of blocks, which nothing else needs, the complete chunk is verified
+        for at in [mark, mark - 1, mark - 5, mark - 9] {
+            assert!(failed(at).is_empty());
+        }
+    }
+}
+
+#[test]
 fn many_threads_read_while_one_writes() {
     for form in [
         PLAIN,
