@@ -161,11 +161,11 @@ impl Case {
 fn floats(rng: &mut Rng, items: usize, typesize: usize) -> Vec<u8> {
     let mut content = content::bytes(rng, items * typesize, typesize);
     for item in content.chunks_exact_mut(typesize) {
-        let is_nan = match item.as_array() {
-            Some(item) => f32::from_le_bytes(*item).is_nan(),
+        let is_nan = match item.first_chunk() {
+            Some(item) => f64::from_le_bytes(*item).is_nan(),
             None => item
-                .as_array()
-                .is_some_and(|item| f64::from_le_bytes(*item).is_nan()),
+                .first_chunk()
+                .is_some_and(|item| f32::from_le_bytes(*item).is_nan()),
         };
         if is_nan {
             item[typesize - 2] |= if typesize == 4 { 0x40 } else { 0x08 };
