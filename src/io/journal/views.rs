@@ -6,9 +6,11 @@ use super::entries::Saved;
 use super::recover::journal_nonce;
 use crate::error::{Result, Status, fail};
 use crate::io::lock::Lock;
-use crate::io::{Access, File, Folder, read_only};
+use crate::io::{Access, File, Folder, parent, read_only};
 use crate::slice::SliceExt;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A folder whose files are being swapped. Files may be opened long after the swap.
@@ -95,6 +97,23 @@ impl Folder for SwapFolder {
 
     fn show(&self, name: &OsStr) -> String {
         self.container.folder.show(name)
+    }
+
+    fn list(&self, folder: &OsStr) -> Result<Vec<OsString>> {
+        let mut names: BTreeSet<OsString> =
+            self.container.folder.list(folder)?.into_iter().collect();
+        for (path, new) in self.swapped.iter().filter(|(p, _)| parent(p) == folder) {
+            let name = Path::new(path).file_name().unwrap_or_default();
+            match new {
+                Some(_) => _ = names.insert(name.to_owned()),
+                None => _ = names.remove(name),
+            }
+        }
+        Ok(names.into_iter().collect())
+    }
+
+    fn obstacle(&self, name: &OsStr) -> Result<Option<&'static str>> {
+        self.container.folder.obstacle(name)
     }
 
     fn is_foreign(&self) -> bool {
