@@ -897,6 +897,36 @@ fn rows_and_columns_of_a_table_change() {
 }
 
 #[test]
+fn datasets_have_further_metadata_files() {
+    let none = Options::new();
+    let memory = MemoryStorage::new();
+    let layout = ArrayLayout::new(Format::BlzRfc);
+    let mut array = Array::create(&memory, "<i4", &[3], &layout, &none).unwrap();
+    array.set_meta_file("units.json", b"\"K\"").unwrap();
+    array.set_meta_file("gone", b"").unwrap();
+    array.remove_meta_file("gone").unwrap();
+    let invalid = array.set_meta_file("../sizes", b"");
+    assert_eq!(status(invalid), Status::Argument);
+    array.commit().unwrap();
+    assert_eq!(&**memory.bytes("meta/units.json").unwrap(), b"\"K\"");
+
+    let mut array = Array::open(&memory).unwrap();
+    assert_eq!(array.meta_file_names().unwrap(), ["units.json"]);
+    assert_eq!(array.meta_file("none").unwrap(), None);
+    assert_eq!(status(array.remove_meta_file("units.json")), Status::State);
+    let copy = MemoryStorage::new();
+    let to = ArrayLayout::new(Format::Bcolz);
+    let _ = array.copy_to(&copy, &to, &none).unwrap();
+    let bytes = Array::open(&copy).unwrap().meta_file("units.json").unwrap();
+    assert_eq!(bytes.unwrap(), b"\"K\"");
+    let to = ArrayLayout::new(Format::B2nd);
+    let refused = array.copy_to(MemoryStorage::new(), &to, &none);
+    assert_eq!(status(refused), Status::Unsupported);
+    let mut frame = Array::create(MemoryStorage::new(), "<i4", &[3], &to, &none).unwrap();
+    assert_eq!(status(frame.set_meta_file("x", b"")), Status::Unsupported);
+}
+
+#[test]
 fn rows_are_inserted_into_a_table_and_removed() {
     let none = Options::new();
     for format in [Format::Bcolz, Format::Blz, Format::BlzRfc] {

@@ -310,6 +310,42 @@ impl Array {
         self.set_fill_bytes(element::bytes(&[value]))
     }
 
+    // ---- metadata files
+
+    /// Returns the names of further files in the folder `meta` of a dataset, as the BLZ RFC allows
+    /// them, in order. Other formats have none. Hidden files are no such files.
+    pub fn meta_file_names(&self) -> Result<Vec<String>> {
+        self.inner.store().meta_file_names().map_err(Error)
+    }
+
+    /// Reads such a file as it is now, or returns `None` if it does not exist. It fails with
+    /// [`Status::Limit`](crate::Status::Limit) if it is larger than [`Options::memory_limit`], and
+    /// with [`Status::Argument`](crate::Status::Argument) for a name that such a file cannot have.
+    pub fn meta_file(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        self.inner.store().meta_file(name).map_err(Error)
+    }
+
+    /// Sets the bytes of such a file; the commit writes it with all other changes. Copies to other
+    /// datasets include it, and copies to other formats fail with
+    /// [`Status::Unsupported`](crate::Status::Unsupported).
+    ///
+    /// A name has 1 to 200 bytes, no slash and no leading dot, and is none of `sizes`, `storage` and
+    /// `attributes`. The call fails with [`Status::Unsupported`](crate::Status::Unsupported) for
+    /// other formats than datasets and for columns of tables in the BLZ RFC layout.
+    pub fn set_meta_file(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.change_meta_file(name, Some(bytes))
+    }
+
+    /// Removes such a file, if it exists.
+    pub fn remove_meta_file(&mut self, name: &str) -> Result<()> {
+        self.change_meta_file(name, None)
+    }
+
+    fn change_meta_file(&mut self, name: &str, bytes: Option<&[u8]>) -> Result<()> {
+        let store = self.inner.store_mut().map_err(Error)?;
+        store.meta_file_set(name, bytes).map_err(Error)
+    }
+
     // ---- attributes
 
     /// Returns the names of the attributes. A Bloscpack file has one, `""`.

@@ -71,6 +71,22 @@ pub trait Store: Any + Send + Sync {
     }
     /// Returns an attribute as it is stored.
     fn attr(&self, name: &str) -> Result<Option<&[u8]>>;
+    /// Returns the names of further metadata files, in order.
+    fn meta_file_names(&self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+    /// Returns the bytes of a further metadata file, if it exists.
+    fn meta_file(&self, _name: &str) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+    /// Sets the bytes of a further metadata file, or removes it.
+    fn meta_file_set(&mut self, _name: &str, _bytes: Option<&[u8]>) -> Result<()> {
+        Err(fail!(
+            Unsupported,
+            "{}: only datasets have further metadata files",
+            self.name()
+        ))
+    }
     /// Returns the fill value, which is one item or one row; `None` means zeros.
     fn fill(&self) -> Result<Option<&[u8]>> {
         Ok(None)

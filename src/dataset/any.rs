@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::create::{self, ArraySpec};
+use super::meta_files;
 use crate::array::{Array, NewLocation, NewTiled};
 use crate::error::{Result, fail};
 use crate::format::Format;
@@ -69,10 +70,14 @@ pub fn copy<'a>(
         },
         blocks,
     )? {
+        meta_files::refuse(from)?;
         return from.copy_to_frame(to, mode, &new, options);
     }
     match format {
-        Format::Bloscpack => from.copy(to.destination(mode, options)?, chunks),
+        Format::Bloscpack => {
+            meta_files::refuse(from)?;
+            from.copy(to.destination(mode, options)?, chunks)
+        }
         _ => create::copy(from, to, mode, format, chunks, options),
     }
 }

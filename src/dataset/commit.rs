@@ -12,6 +12,7 @@ use super::attrs::FILES;
 use super::edit::{Edit, FileLayout};
 use super::folder::DatasetDir;
 use super::meta::{self, SIZES, STORAGE};
+use super::meta_files::{self, MetaFiles};
 use super::open::ROOTDIRS;
 use super::text_checksum::with_checksum;
 use crate::array::store::Store;
@@ -64,6 +65,7 @@ fn is_file(name: &OsStr) -> bool {
     let is_chunk = |n: &str| FileLayout::parse(n.rsplit('/').next().unwrap_or(n)).is_some();
     let below = |name: &str| {
         [SIZES, STORAGE, ROOTDIRS, FILES[0], FILES[1]].contains(&name)
+            || meta_files::is_path(name)
             || name.strip_prefix("data/").is_some_and(is_chunk)
     };
     below(name) || name.split_once('/').is_some_and(|(_, rest)| below(rest))
@@ -296,7 +298,9 @@ pub fn commit_all(
         table_metadata.add_sizes(cbytes);
     }
     let table_metadata = table_metadata.as_deref();
-    parts.retain_mut(|p| !p.texts.is_empty() || p.file.is_changed());
+    parts.retain_mut(|p| {
+        !p.texts.is_empty() || p.file.is_changed() || p.file.meta_files.is_changed()
+    });
     let undo = |parts: &mut [ArrayCommit]| {
         parts.iter_mut().for_each(|p| p.undo());
         table_metadata
@@ -331,6 +335,9 @@ fn prepare(
     for part in parts {
         let attrs = part.file.attrs_file;
         removed.extend(part.file.writer()?.replaced_attrs(attrs));
+        let meta_files = part.file.meta_files.removed()?;
+        let dir = &part.file.writer()?.dir;
+        removed.extend(meta_files.iter().map(|path| dir.name(path)));
         renamed.append(&mut part.renamed);
     }
     if let Some(table_metadata) = table_metadata {
@@ -356,19 +363,26 @@ pub(super) fn write_new(
     texts: &[(&'static str, String)],
     durable: bool,
 ) -> Result<()> {
-    texts.iter().try_for_each(|(name, text)| {
-        let file = dir.create(&format!("{name}{NEW}"))?;
-        file.write_at(0, text.as_bytes())?;
-        if durable { file.sync() } else { Ok(()) }
-    })
+    let mut texts = texts.iter();
+    texts.try_for_each(|(name, text)| write_new_file(dir, name, text.as_bytes(), durable))
+}
+
+fn write_new_file(dir: &DatasetDir, name: &str, bytes: &[u8], durable: bool) -> Result<()> {
+    let file = dir.create(&format!("{name}{NEW}"))?;
+    file.write_at(0, bytes)?;
+    if durable { file.sync() } else { Ok(()) }
 }
 
 fn remove_new(dir: &DatasetDir, texts: &Texts) {
-    for (name, _) in texts {
-        let _ = dir
-            .folder()
-            .remove_if_there(&dir.name(&format!("{name}{NEW}")));
-    }
+    texts
+        .iter()
+        .for_each(|(name, _)| remove_new_file(dir, name));
+}
+
+fn remove_new_file(dir: &DatasetDir, name: &str) {
+    let _ = dir
+        .folder()
+        .remove_if_there(&dir.name(&format!("{name}{NEW}")));
 }
 
 impl ArrayCommit<'_> {
@@ -396,6 +410,10 @@ impl ArrayCommit<'_> {
         write_new(&dir, &self.texts, durable)?;
         self.renamed
             .extend(self.texts.iter().map(|(name, _)| dir.name(name)));
+        for (path, bytes) in self.file.meta_files.written() {
+            write_new_file(&dir, &path, bytes, durable)?;
+            self.renamed.push(dir.name(&path));
+        }
         Ok(())
     }
 
@@ -418,13 +436,17 @@ impl ArrayCommit<'_> {
     /// Removes the new metadata files after a failure.
     fn undo(&mut self) {
         if let Ok(writer) = self.file.writer() {
-            remove_new(&writer.dir, &self.texts);
+            let dir = writer.dir.clone();
+            remove_new(&dir, &self.texts);
+            let written = self.file.meta_files.written();
+            written.for_each(|(path, _)| remove_new_file(&dir, &path));
         }
     }
 
     /// Updates the state after the commit took effect, and removes files that are no longer used.
     fn finish_commit(&mut self, is_broken: bool) {
         let texts = std::mem::take(&mut self.texts);
+        self.file.meta_files.finish_commit();
         self.file.drop_open_files();
         // not `writer()`: the commit took effect even if the session is broken
         let is_new = self.file.writer.as_ref().is_some_and(Writer::is_new) && !is_broken;
@@ -467,6 +489,7 @@ pub fn remove_array(dir: &DatasetDir, chunks: u64) {
     if let Ok(data) = dir.subdir(FOLDERS[0]) {
         remove_chunks(&data, files);
     }
+    MetaFiles::remove_all(dir);
     remove_folders(dir);
 }
 
@@ -524,6 +547,11 @@ impl Writer {
             .filter(|f| other(f))
             .map(|f| self.dir.name(f))
             .collect()
+    }
+
+    /// Returns true if the array replaces another one.
+    pub(super) fn replaces(&self) -> bool {
+        self.replaces
     }
 
     /// Returns true if nothing has been committed yet.

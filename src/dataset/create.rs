@@ -15,6 +15,7 @@ use super::edit::{FileLayout, UnitEncoder};
 use super::fill_value;
 use super::folder::DatasetDir;
 use super::meta::{self, ChunkShape, Meta, SIZES, STORAGE, checksum_name};
+use super::meta_files;
 use super::open::ROOTDIRS;
 use super::precision;
 use crate::alloc;
@@ -287,6 +288,7 @@ pub fn copy<'a>(
     for (name, value) in from.attrs()? {
         new.attr_set(&name, &value)?;
     }
+    meta_files::copy(from, &mut new)?;
     let corrupt = copy_rows(from, &mut new, options.memory_limit(), &mut |done| {
         scope.at(done)
     })?;

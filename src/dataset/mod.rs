@@ -4,7 +4,8 @@
 //! - [`folder`]: a folder of a dataset and the paths in it, none of which can lead out of it.
 //! - [`meta`]: the contents of `meta/sizes` and `meta/storage`; [`yaml`]: the same files where they
 //!   are not JSON; [`fill_value`]: the default value; [`precision`]: truncated floats.
-//! - [`attrs`]: user attributes; [`text_checksum`]: the checksum of the small metadata files.
+//! - [`attrs`]: user attributes; [`text_checksum`]: the checksum of the small metadata files;
+//!   [`meta_files`]: further files in `meta/`.
 //! - [`chunk_file`]: a file with one chunk; [`superchunks`]: the BLZ RFC files with many chunks.
 //! - [`chunks`]: the items of an array in either kind of file; [`fields`]: items whose fields are
 //!   stored in folders of their own.
@@ -29,6 +30,7 @@ pub mod fields;
 pub mod fill_value;
 pub mod folder;
 pub mod meta;
+pub mod meta_files;
 pub mod open;
 pub mod precision;
 pub mod repair;

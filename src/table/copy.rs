@@ -6,7 +6,7 @@ use super::{Column, Table};
 use crate::array::{Array, NewLocation};
 use crate::blosc::{self, Codec, StoredCodec};
 use crate::checksum::Checksum;
-use crate::dataset::create;
+use crate::dataset::{create, meta_files};
 use crate::dtype::Dtype;
 use crate::error::Result;
 use crate::format::Format;
@@ -39,6 +39,12 @@ impl<A: AsRef<Array>> Table<A> {
             .iter()
             .map(|column| new_column(column, format, &options))
             .collect::<Result<Vec<_>>>()?;
+        if self.format() == Format::BlzRfc
+            && let Some(column) = self.columns.first()
+        {
+            // those of the whole table
+            meta_files::refuse(column.array.as_ref())?;
+        }
         let scope = Scope::open(options.progress(), self.nbytes(), Step::Call);
         let mut new = write::create(to, mode, format, &columns, &options)?;
         let mut corrupt = self.copy_attrs(&mut new)?;
@@ -67,6 +73,9 @@ impl<A: AsRef<Array>> Table<A> {
             is_lost |= array.has_lost_attrs();
             for (name, value) in array.attrs()? {
                 new.column_attr_set(i, &name, Some(&value))?;
+            }
+            if let Some(to) = new.columns.get_mut(i) {
+                meta_files::copy(array, &mut to.array)?;
             }
         }
         Ok(is_lost)

@@ -13,6 +13,7 @@ use super::fields::{Field, Fields};
 use super::fill_value;
 use super::folder::DatasetDir;
 use super::meta::{self, Meta, SIZES, STORAGE};
+use super::meta_files::MetaFiles;
 use super::precision;
 use super::text_checksum::with_checksum;
 use crate::array::Array;
@@ -52,6 +53,7 @@ pub struct ArrayFile {
     /// Metadata of the dataset.
     pub meta: Meta,
     attrs: Attrs,
+    pub(super) meta_files: MetaFiles,
     fill: OnceLock<Result<Option<Vec<u8>>>>,
     config: ReadConfig,
     /// True if it is stored in the BLZ RFC layout.
@@ -92,7 +94,9 @@ impl ArrayFile {
             config.skip_damaged,
         )?;
         let item = meta.array.dtype.item.clone();
-        ArrayFile::of(dir, dir.subdir(DATA)?, &item, meta, attrs, config)
+        let mut file = ArrayFile::of(dir, dir.subdir(DATA)?, &item, meta, attrs, config)?;
+        file.meta_files = MetaFiles::of(dir, false);
+        Ok(file)
     }
 
     /// Opens the array in this folder for writing.
@@ -119,6 +123,7 @@ impl ArrayFile {
             attrs.is_yaml = file.meta.is_yaml;
             (file.attrs, file.is_blz_rfc) = (attrs, many);
         }
+        file.meta_files = MetaFiles::of(dir, writer.replaces());
         let [tool_file, rfc_file] = attrs::FILES;
         let uses_tool_file = !file.is_blz_rfc || (!writer.is_new() && dir.has(tool_file)?);
         file.attrs_file = if uses_tool_file { tool_file } else { rfc_file };
@@ -207,10 +212,10 @@ impl ArrayFile {
         }
         let (own, size) = (meta.of_field(), meta.array.dtype.item.size);
         let field = |f: &dtype::Field| {
-            Ok((
-                f.name.clone(),
-                ArrayFile::field(dir, &data.subdir(&f.name)?, &f.item, (&own, size), config)?,
-            ))
+            let data = data.subdir(&f.name)?;
+            let mut file = ArrayFile::field(dir, &data, &f.item, (&own, size), config)?;
+            file.meta_files = MetaFiles::of(dir, false);
+            Ok((f.name.clone(), file))
         };
         fields.iter().map(field).collect::<Result<_>>().map(Some)
     }
@@ -362,6 +367,7 @@ impl ArrayFile {
             chunked,
             meta,
             attrs,
+            meta_files: MetaFiles::default(),
             fill: OnceLock::new(),
             config: config.clone(),
             is_blz_rfc,

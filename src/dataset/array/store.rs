@@ -311,6 +311,20 @@ impl Store for ArrayFile {
         Ok(())
     }
 
+    fn meta_file_names(&self) -> Result<Vec<String>> {
+        self.meta_files.names()
+    }
+
+    fn meta_file(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        self.meta_files.read(name, self.config.memory_limit)
+    }
+
+    fn meta_file_set(&mut self, name: &str, bytes: Option<&[u8]>) -> Result<()> {
+        self.refuse_field("files in meta")?;
+        self.writer()?;
+        self.meta_files.set(name, bytes)
+    }
+
     fn can_have(&self, shape: &[u64]) -> Result<()> {
         let row = self.meta.row();
         let is_chunked = self.chunked.is_some() && shape.len() == self.meta.array.shape.len();

@@ -4,6 +4,7 @@
 mod any;
 mod cache;
 mod chunked;
+mod meta_files;
 mod precision;
 mod yaml;
 
@@ -62,6 +63,7 @@ fn base(rows: u64, format: Format) -> SimDisk {
     let disk = SimDisk::default();
     let mut a = new(&disk.folder(), Mode::New, &[0, 5], format).unwrap();
     append(&mut a, 1, rows).unwrap();
+    set_file(&mut a, "note", Some(b"first")).unwrap();
     a.commit().unwrap();
     drop(a);
     disk.make_durable();
@@ -79,11 +81,15 @@ fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let a = opened(folder, Mode::Read)?;
     let mut bytes = vec![0xee; a.nbytes() as usize];
     a.read(&[0, 0], a.shape(), None, &mut bytes, None)?;
-    let metadata = [
+    let mut metadata = [
         a.store().attr("n")?.unwrap_or_default(),
         a.store().fill()?.unwrap_or_default(),
     ]
     .concat();
+    for name in a.store().meta_file_names()? {
+        metadata.extend(name.as_bytes());
+        metadata.extend(a.store().meta_file(&name)?.unwrap_or_default());
+    }
     Ok(std::iter::once(metadata)
         .chain(bytes.chunks(ROW as usize).map(<[u8]>::to_vec))
         .collect())
@@ -95,6 +101,10 @@ fn append(a: &mut Array, seed: u64, n: u64) -> Result<()> {
 
 fn insert(a: &mut Array, at: u64, n: u64) -> Result<()> {
     a.insert(0, at, n, &noise(at + n, n * ROW))
+}
+
+fn set_file(a: &mut Array, name: &str, bytes: Option<&[u8]>) -> Result<()> {
+    a.store_mut()?.meta_file_set(name, bytes)
 }
 
 fn write(a: &mut Array, at: u64, n: u64) -> Result<()> {
@@ -138,6 +148,19 @@ const CHANGES: &[(&str, Change)] = &[
     ("set an attribute", |a| a.attr_set("n", b"[1, 2]")),
     ("append, and set an attribute", |a| {
         append(a, 3, 20).and_then(|()| a.attr_set("n", b"5"))
+    }),
+    ("set metadata files", |a| {
+        set_file(a, "units", Some(b"K"))?;
+        set_file(a, "note", Some(&noise(3, 5000)))
+    }),
+    ("append, and set a metadata file", |a| {
+        append(a, 3, 20).and_then(|()| set_file(a, "note", Some(b"")))
+    }),
+    ("remove a metadata file", |a| set_file(a, "note", None)),
+    ("write, and replace metadata files", |a| {
+        write(a, 14, 4)?;
+        set_file(a, "note", None)?;
+        set_file(a, "new", Some(b"new"))
     }),
     ("remove, insert, append", |a| {
         a.remove(0, 5, 10)

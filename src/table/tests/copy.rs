@@ -287,3 +287,46 @@ fn corrupt_attributes_are_an_error_or_missing() {
         assert_eq!(shown(&new).0, ROWS, "{name}");
     }
 }
+
+#[test]
+fn a_table_with_metadata_files_of_its_own_is_not_copied() {
+    let mut files = base(ROWS, Format::BlzRfc).contents();
+    files.insert("meta/note".into(), b"of the table".to_vec());
+    let disk = SimDisk::with_files(&files);
+    let source = opened(&disk.folder(), Mode::Read).unwrap();
+    for to in FORMATS {
+        let other = SimDisk::default();
+        let e = copy(&source, &other.folder(), Mode::New, to).err().unwrap();
+        assert_eq!(e.status, Status::Unsupported);
+        assert!(e.message.contains("meta/note"), "{e}");
+    }
+}
+
+#[test]
+fn columns_keep_their_metadata_files() {
+    for from in [Format::Bcolz, Format::Blz] {
+        let mut files = base(ROWS, from).contents();
+        let name = opened(&SimDisk::with_files(&files).folder(), Mode::Read).unwrap();
+        let name = name.columns()[0].name.clone();
+        files.insert(format!("{name}/meta/note").into(), b"of a column".to_vec());
+        let disk = SimDisk::with_files(&files);
+        let source = opened(&disk.folder(), Mode::Read).unwrap();
+        for to in [Format::Bcolz, Format::Blz] {
+            let other = SimDisk::default();
+            copy(&source, &other.folder(), Mode::New, to).unwrap();
+            let new = opened(&other.folder(), Mode::Read).unwrap();
+            let store = new.columns()[0].array.as_ref().store();
+            assert_eq!(store.meta_file("note").unwrap().unwrap(), b"of a column");
+        }
+        let other = SimDisk::default();
+        let refused = copy(&source, &other.folder(), Mode::New, Format::BlzRfc);
+        assert_eq!(refused.err().map(|e| e.status), Some(Status::Unsupported));
+
+        // the files of a removed column are removed as well
+        let mut table = opened(&disk.folder(), Mode::Append).unwrap();
+        table.column_remove(&name).unwrap();
+        table.commit().unwrap();
+        let note = std::ffi::OsString::from(format!("{name}/meta/note"));
+        assert!(!disk.contents().keys().any(|file| note == *file));
+    }
+}
