@@ -5,6 +5,8 @@ package holdall
 // #include <holdall.h>
 import "C"
 
+import "strings"
+
 // FillValue returns the fill value: the item that reads return where nothing was written. nil
 // stands for zeros.
 func (a *Array) FillValue() (item []byte, err error) {
@@ -40,6 +42,53 @@ func (a *Array) ReadObject(i uint64) (object []byte, err error) {
 			&c.err)
 	})
 	return unless(object, err)
+}
+
+// MetaFiles returns the names of the further files in the folder meta of a dataset, in order. Other
+// formats have none.
+func (a *Array) MetaFiles() (names []string, err error) {
+	var text []byte
+	err = a.view("list metadata files", func(a *C.holdall_array, c *call) C.holdall_status {
+		status := C.holdall_array_meta_file_names(a, nil, 0, &c.n, &c.err)
+		if status < 0 {
+			return status
+		}
+		text = make([]byte, c.n)
+		return C.holdall_array_meta_file_names(a, (*C.char)(start(text)), C.size_t(len(text)), &c.n,
+			&c.err)
+	})
+	for err == nil && len(text) > 0 {
+		name, rest, _ := strings.Cut(string(text), "\x00")
+		names, text = append(names, name), []byte(rest)
+	}
+	return names, err
+}
+
+// MetaFile returns the bytes of such a file and whether it exists. Errors: ErrArgument if no such
+// file can have this name.
+func (a *Array) MetaFile(name string) (value []byte, is bool, err error) {
+	err = withString("metadata file", name, func(name *C.char) error {
+		return a.view("metadata file", func(a *C.holdall_array, c *call) C.holdall_status {
+			status := C.holdall_array_meta_file_read(a, name, nil, 0, &c.n, &c.err)
+			if status != C.HOLDALL_OK {
+				return found(status)
+			}
+			value, is = make([]byte, c.n), true
+			return C.holdall_array_meta_file_read(a, name, start(value), C.size_t(len(value)), &c.n,
+				&c.err)
+		})
+	})
+	return value, is, err
+}
+
+// SetMetaFile sets the bytes of such a file; nil removes it. The commit writes it. Errors:
+// ErrArgument for a name that such a file cannot have; ErrUnsupported for other formats.
+func (a *Array) SetMetaFile(name string, value []byte) error {
+	return withString("set metadata file", name, func(name *C.char) error {
+		return a.change("set metadata file", func(a *C.holdall_array, e *C.holdall_error) C.holdall_status {
+			return C.holdall_array_meta_file_write(a, name, given(value), C.size_t(len(value)), e)
+		})
+	})
 }
 
 // Attrs returns the names of the named values. A Bloscpack file has one, "", its metadata.

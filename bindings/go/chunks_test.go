@@ -189,6 +189,21 @@ func TestArrayValues(t *testing.T) {
 	if _, is, err := a.Attr("none"); is || err != nil {
 		t.Fatal(is, err)
 	}
+	done(t, a.SetMetaFile("note", []byte("K")))
+	done(t, a.SetMetaFile("empty", []byte{}))
+	same(t, must(a.MetaFiles()), []string{"empty", "note"})
+	done(t, a.SetMetaFile("empty", nil))
+	done(t, a.Commit())
+	same(t, must(a.MetaFiles()), []string{"note"})
+	if value, is, err := a.MetaFile("note"); !is || err != nil || string(value) != "K" {
+		t.Fatal(string(value), is, err)
+	}
+	if _, is, err := a.MetaFile("none"); is || err != nil {
+		t.Fatal(is, err)
+	}
+	is(t, a.SetMetaFile("../note", nil), ErrArgument)
+	is(t, a.Copy(path+".b2nd", Create, ArraySpec{Format: B2ND}), ErrUnsupported)
+	done(t, a.SetMetaFile("note", nil))
 	done(t, a.Copy(path+".b2nd", Create, ArraySpec{Format: B2ND, ChunkShape: []uint64{2}}))
 	b := must(OpenArray(path+".b2nd", ReadOnly))
 	same(t, must(Read[int16](b, Box{})), []int16{-7, 5, -7})

@@ -48,6 +48,7 @@ OPTIONAL = {
     # removes it
     ("holdall_schunk_attr_set", "value"),
     ("holdall_array_attr_set", "value"),
+    ("holdall_array_meta_file_write", "value"),
     ("holdall_table_attr_set", "value"),
     ("holdall_table_column_attr_set", "value"),
 }

@@ -202,6 +202,8 @@ void arrays()
     a.insert(0, std::vector<int>(12, 6), 1);
     a.remove(3, 2, 1);
     a.write_orthogonal({{11}, {0, 5}}, std::vector<int>{1, 2});
+    failure(HOLDALL_E_UNSUPPORTED, [&] { a.set_meta_file("x", "x"); });
+    EXPECT(a.meta_files().empty() && !a.meta_file("x"));
     a.set_attr("note", "\x93\x01\x02\x03");
     a.commit();
     const array again(path);
@@ -218,6 +220,12 @@ template <class T> void type(T value, const char *dtype)
 {
     EXPECT(dtype_of<T>() == dtype && is_dtype<T>(dtype, sizeof(T)));
     array a = array::create<T>(scratch("type.bcolz"), mode::replace, format::bcolz, {3});
+    a.set_meta_file("b", "\"K\"");
+    a.set_meta_file("a", "");
+    EXPECT(a.meta_files() == (std::vector<std::string>{"a", "b"}) && a.meta_file("b") == "\"K\"" && a.meta_file("a") == "");
+    a.remove_meta_file("a");
+    failure(HOLDALL_E_ARGUMENT, [&] { a.set_meta_file("../b", "x"); });
+    EXPECT(a.meta_files().size() == 1 && !a.meta_file("a"));
     a.fill(value, {1});
     a.commit();
     std::array<T, 3> back{};

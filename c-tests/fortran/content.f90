@@ -51,6 +51,7 @@ program content
   call growth()
   call expressions()
   call ranks()
+  call metadata_files()
   call runs()
   call memory()
   call bags()
@@ -185,6 +186,27 @@ contains
         .and. b%attr_name(b%attr_count()) == 'note', 'an attribute')
     call b%attr_get('none', value)
     call expect(.not. allocated(value), 'no attribute')
+  end subroutine
+
+  ! Further files in the folder meta of a dataset.
+  subroutine metadata_files()
+    type(holdall_array) :: a
+    type(holdall_error) :: err
+    character(:), allocatable :: names, value
+    call a%create(folder // 'meta.bcolz', HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, '<f8', [3])
+    call a%meta_file_write('units', 'K  ')
+    call a%meta_file_write('gone', '1')
+    call a%meta_file_remove('gone')
+    call a%meta_file_write('../x', '1', err)
+    call expect(err%status == HOLDALL_E_ARGUMENT, 'an invalid name')
+    call a%commit()
+    call a%meta_file_names(names)
+    call expect(names == 'units' // achar(0), 'names of metadata files')
+    call a%meta_file_read('units', value)
+    call expect(value == 'K  ' .and. len(value) == 3, 'a metadata file')
+    call a%meta_file_read('none', value)
+    call expect(.not. allocated(value), 'no metadata file')
+    call a%close()
   end subroutine
 
   ! A superchunk, read and written by numbers.

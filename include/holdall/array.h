@@ -401,6 +401,44 @@ holdall_status holdall_array_read_object(const holdall_array *array,
                                          size_t *n,
                                          holdall_error *err);
 
+/* Gets the names of the further files in the folder meta of a dataset, as the BLZ RFC allows
+ * them, in order, each followed by a NUL. Other formats have none. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_meta_file_names(const holdall_array *array,
+                                             char *dst,
+                                             size_t dst_size,
+                                             size_t *n,
+                                             holdall_error *err);
+
+/* Reads such a file as it is now. HOLDALL_NOT_FOUND: it does not exist.
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: no such file can have this name.
+ * - HOLDALL_E_LIMIT: it is larger than HOLDALL_OPT_MEMORY_LIMIT. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_meta_file_read(const holdall_array *array,
+                                            const char *name,
+                                            void *dst,
+                                            size_t dst_size,
+                                            size_t *n,
+                                            holdall_error *err);
+
+/* Sets the n bytes of such a file, or removes it (NULL). The commit writes it with all other
+ * changes. Copies to datasets include it.
+ *
+ * A name has 1 to 200 bytes, no slash and no leading dot, and is none of sizes, storage and
+ * attributes.
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: another name.
+ * - HOLDALL_E_UNSUPPORTED: other formats. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_meta_file_write(holdall_array *array,
+                                             const char *name,
+                                             const void *value,
+                                             size_t n,
+                                             holdall_error *err);
+
 /* Returns the number of attributes. Bloscpack: one, "", the JSON metadata. Folders: JSON as
  * Python writes it (NaN and Infinity are numbers). Frames: metalayers but `b2nd` and `caterva`,
  * any bytes (python-blosc2: MessagePack). */

@@ -100,6 +100,23 @@ public:
         detail::call(holdall_array_fill_value_get, get(), &value, &n);
         return {value, n};
     }
+    // Returns the names of the further files in the folder meta of a dataset.
+    std::vector<std::string> meta_files() const
+    {
+        const auto text = detail::sized<std::string>(holdall_array_meta_file_names, get());
+        std::vector<std::string> names;
+        for (std::size_t at = 0; at < text.size(); at += names.back().size() + 1)
+            names.emplace_back(text.c_str() + at);
+        return names;
+    }
+    // Returns the bytes of such a file, if it exists.
+    std::optional<std::string> meta_file(const std::string &name) const
+    {
+        std::size_t n = 0;
+        if (detail::call(holdall_array_meta_file_read, get(), name.c_str(), nullptr, std::size_t{0}, &n) == HOLDALL_NOT_FOUND)
+            return {};
+        return detail::sized<std::string>(holdall_array_meta_file_read, get(), name.c_str());
+    }
     std::vector<std::string> attrs() const { return detail::names(get(), holdall_array_attr_count(get()), holdall_array_attr_name); }
     std::optional<std::string> attr(const std::string &name) const { return detail::named(holdall_array_attr_get, get(), name); }
 
@@ -324,6 +341,12 @@ public:
     // In the header of a frame.
     void set_fixed_attr(const std::string &name, bytes value) { call(holdall_array_attr_set_fixed, get(), name.c_str(), detail::some(value), value.size()); }
     void remove_attr(const std::string &name) { call(holdall_array_attr_set, get(), name.c_str(), nullptr, std::size_t{0}); }
+    // Sets the bytes of a further file in the folder meta of a dataset.
+    void set_meta_file(const std::string &name, bytes value)
+    {
+        call(holdall_array_meta_file_write, get(), name.c_str(), detail::some(value), value.size());
+    }
+    void remove_meta_file(const std::string &name) { call(holdall_array_meta_file_write, get(), name.c_str(), nullptr, std::size_t{0}); }
     void commit() { call(holdall_array_commit, get()); }
     // Moves to the newest commit, which may have another dtype and shape. Views, shape(), dtype() and
     // info() from before become invalid.

@@ -958,6 +958,82 @@ pub unsafe extern "C" fn holdall_array_read_object(
     })
 }
 
+/// Gets the names of the further files in the folder meta of a dataset, as the BLZ RFC allows them,
+/// in order, each followed by a NUL. Other formats have none.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_meta_file_names(
+    array: *const holdall_array,
+    dst: *mut c_char,
+    dst_size: usize,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(array), err, |a| {
+        let mut names = Vec::new();
+        for name in a.inner.store().meta_file_names()? {
+            names.extend_from_slice(name.as_bytes());
+            names.push(0);
+        }
+        copy_out(&names, dst.cast(), dst_size, n)
+    })
+}
+
+/// Reads such a file as it is now. HOLDALL_NOT_FOUND: it does not exist.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: no such file can have this name.
+/// - HOLDALL_E_LIMIT: it is larger than HOLDALL_OPT_MEMORY_LIMIT.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_meta_file_read(
+    array: *const holdall_array,
+    name: *const c_char,
+    dst: *mut c_void,
+    dst_size: usize,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(array), err, |a| {
+        let found = a.inner.store().meta_file(utf8(name, "name")?)?;
+        let copied = copy_out(
+            found.as_deref().unwrap_or_default(),
+            dst.cast(),
+            dst_size,
+            n,
+        )?;
+        Ok(if found.is_some() {
+            copied
+        } else {
+            HOLDALL_NOT_FOUND
+        })
+    })
+}
+
+/// Sets the n bytes of such a file, or removes it (NULL). The commit writes it with all other changes.
+/// Copies to datasets include it.
+///
+/// A name has 1 to 200 bytes, no slash and no leading dot, and is none of sizes, storage and
+/// attributes.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: another name.
+/// - HOLDALL_E_UNSUPPORTED: other formats.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_meta_file_write(
+    array: *mut holdall_array,
+    name: *const c_char,
+    value: *const c_void,
+    n: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    change(array, err, |a| {
+        let (name, value) = (utf8(name, "name")?, attr_value(value, n)?);
+        a.inner.store_mut()?.meta_file_set(name, value)
+    })
+}
+
 /// Returns the number of attributes. Bloscpack: one, "", the JSON metadata. Folders: JSON as Python
 /// writes it (NaN and Infinity are numbers). Frames: metalayers but `b2nd` and `caterva`, any bytes
 /// (python-blosc2: MessagePack).

@@ -138,6 +138,27 @@ class Arrays(Case):
                 with holdall.Array(path) as a:
                     self.assertEqual((a.shape, str(a.dtype.descr), a[...].tolist()), (values.shape, str(values.dtype.descr), values.tolist()))
 
+    def test_metadata_files_of_datasets(self):
+        path = self.path(".blz")
+        with holdall.Array.create(path, 3, "<i2", format="blz_rfc") as a:
+            a.set_meta_file("units.json", b'"K"')
+            a.set_meta_file("\u00e9", b"")
+            a.set_meta_file("gone", bytearray(3))
+            a.set_meta_file("gone", None)
+            for name in ("sizes", "../x", ".x", "", "a/b"):
+                with self.assertRaises(holdall.ArgumentError):
+                    a.set_meta_file(name, b"")
+            a.commit()
+            a.copy(self.folder / "copy.bcolz", format="bcolz")
+            with self.assertRaises(holdall.UnsupportedError):
+                a.copy(self.folder / "copy.b2nd")
+        for path in (path, self.folder / "copy.bcolz"):
+            self.assertEqual((path / "meta/units.json").read_bytes(), b'"K"')
+            with holdall.Array(path) as a:
+                self.assertEqual(a.meta_files, ["units.json", "\u00e9"])
+                found = [a.meta_file(name) for name in ("units.json", "\u00e9", "none")]
+                self.assertEqual(found, [b'"K"', b"", None])
+
     def test_linked_superchunks_are_followed_on_request(self):
         path, disk = self.path(".blz"), self.path("-disk")
         disk.mkdir()

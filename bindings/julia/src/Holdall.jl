@@ -22,7 +22,8 @@ module Holdall
 
 export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, MemoryFiles, Schunk, Storage, Table
 export attr, checksum, commit, copy_to, create_array, create_schunk, create_table, eachchunk, generation
-export identify, info, read_rows, refresh!, repair, set_attr!, slice, verify
+export identify, info, meta_file, meta_files, read_rows, refresh!, repair, set_attr!, set_meta_file!, slice
+export verify
 
 # The name for the system's loader. ENV["HOLDALL_LIB"], read when the package is compiled, is the
 # path to use instead.

@@ -183,6 +183,23 @@ Base.resize!(a::ChunkedArray, dims...) = (check(holdall_array_resize, a.handle, 
 "Makes all changes durable and visible, content and shape together."
 commit(a::ChunkedArray) = (check(holdall_array_commit, a.handle); nothing)
 
+"Returns the names of the further files in the folder `meta` of a dataset."
+meta_files(a::ChunkedArray) = String.(split(String(sized(holdall_array_meta_file_names, a.handle)), '\0'; keepempty = false))
+
+"Returns the bytes of such a file, or `nothing` if it does not exist."
+function meta_file(a::ChunkedArray, name)
+    status = check(holdall_array_meta_file_read, a.handle, name, C_NULL, 0, Ref{Csize_t}(0))
+    return status == HOLDALL_OK ? sized(holdall_array_meta_file_read, a.handle, name) : nothing
+end
+
+"Sets the bytes of such a file; `nothing` removes it. The commit writes it."
+function set_meta_file!(a::ChunkedArray, name, bytes)
+    n = isnothing(bytes) ? 0 : sizeof(bytes)
+    value = isnothing(bytes) ? C_NULL : room(Vector{UInt8}(bytes))
+    check(holdall_array_meta_file_write, a.handle, name, value, n)
+    return a
+end
+
 "Returns a named value as bytes (JSON; in frames any bytes), or `nothing` if there is none."
 attr(a::ChunkedArray, name) = value(holdall_array_attr_get, a.handle, name)
 

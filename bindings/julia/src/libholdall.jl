@@ -386,6 +386,15 @@ holdall_array_fill_value_set(array, src, src_size, err) =
 holdall_array_read_object(array, i, dst, dst_size, n, err) =
     @ccall libholdall.holdall_array_read_object(array::Ptr{holdall_array}, i::UInt64, dst::Ptr{Cvoid}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
 
+holdall_array_meta_file_names(array, dst, dst_size, n, err) =
+    @ccall libholdall.holdall_array_meta_file_names(array::Ptr{holdall_array}, dst::Ptr{UInt8}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
+holdall_array_meta_file_read(array, name, dst, dst_size, n, err) =
+    @ccall libholdall.holdall_array_meta_file_read(array::Ptr{holdall_array}, name::Cstring, dst::Ptr{Cvoid}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
+holdall_array_meta_file_write(array, name, value, n, err) =
+    @ccall libholdall.holdall_array_meta_file_write(array::Ptr{holdall_array}, name::Cstring, value::Ptr{Cvoid}, n::Csize_t, err::Ptr{holdall_error})::Int32
+
 holdall_array_attr_count(array) =
     @ccall libholdall.holdall_array_attr_count(array::Ptr{holdall_array})::UInt32
 

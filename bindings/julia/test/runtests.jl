@@ -117,6 +117,16 @@ mktempdir() do folder
         @test_throws ArgumentError refresh!(a) # the Julia type is that of vectors of Int32
         @test_throws ArgumentError a[1]
 
+        path = joinpath(folder, "meta.bcolz")
+        a = create_array(path, Int32, (3,); format = :bcolz)
+        set_meta_file!(a, "units", "K")
+        set_meta_file!(a, "gone", "1")
+        set_meta_file!(a, "gone", nothing)
+        @test_throws HoldallError set_meta_file!(a, "../x", "1")
+        commit(a)
+        @test meta_files(a) == ["units"]
+        @test (String(meta_file(a, "units")), meta_file(a, "none")) == ("K", nothing)
+
         path = joinpath(folder, "followed.bcolz")
         writer = create_table(path, (key = Int32,))
         commit(writer)

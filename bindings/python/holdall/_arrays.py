@@ -5,8 +5,19 @@ import ctypes as c
 
 import numpy as np
 
-from . import _errors, _selection
-from ._call import Container, lib, mode_of, number, numbers, octets, sized, struct, warn_damaged
+from . import _errors, _selection, _table
+from ._call import (
+    Container,
+    lib,
+    mode_of,
+    number,
+    numbers,
+    octets,
+    run,
+    sized,
+    struct,
+    warn_damaged,
+)
 from ._casts import exact, natural
 from ._storage import target_of
 
@@ -373,6 +384,31 @@ class Array(Container):
         """
         with self._lock:
             return sized(self._p, "array_read_object", i)
+
+    @property
+    def meta_files(self):
+        """The names of the further files in the folder meta of a dataset, a list."""
+        with self._lock:
+            names = sized(self._p, "array_meta_file_names")
+        return [name.decode() for name in names.split(b"\0")[:-1]]
+
+    def meta_file(self, name):
+        """Returns the bytes of such a file as it is now, or None if it does not exist."""
+        with self._lock:
+            n = c.c_size_t()
+            status = run(self._p, "array_meta_file_read", name.encode(), None, 0, c.byref(n))
+            if status == _table.NOT_FOUND:
+                return None
+            return sized(self._p, "array_meta_file_read", name.encode())
+
+    def set_meta_file(self, name, value):
+        """Sets the bytes of such a file; None removes it. The commit writes it.
+
+        Copies to datasets include it. Raises ArgumentError for a name that such a file cannot
+        have, UnsupportedError for other formats.
+        """
+        value = None if value is None else octets(value)
+        self._change("array_meta_file_write", name.encode(), value, len(value or b""))
 
     @property
     def attrs(self):
