@@ -1,6 +1,6 @@
 //! The files that a dataset consists of, and files of others in its folder.
 
-use super::dataset::{Content, Dataset};
+use super::dataset::{Content, Dataset, in_c_order};
 use crate::cli::Info;
 use crate::failure::{Result, system};
 use crate::output::Output;
@@ -21,6 +21,8 @@ enum Part {
     /// A hidden file, or a lock or a journal of the library.
     Hidden,
     Own,
+    /// A file in `meta` that is none of the format.
+    Extra,
     Array,
     Table,
     Columns,
@@ -33,6 +35,7 @@ enum Part {
 struct Files<'a> {
     dataset: &'a Dataset,
     own: Vec<(String, Option<u64>)>,
+    extra: Vec<String>,
     unknown: Vec<String>,
 }
 
@@ -46,7 +49,7 @@ fn is_chunk(name: &str) -> bool {
 
 impl<'a> Files<'a> {
     fn of(dataset: &'a Dataset) -> Result<Files<'a>> {
-        let mut files = Files { dataset, own: Vec::new(), unknown: Vec::new() };
+        let mut files = Files { dataset, own: Vec::new(), extra: Vec::new(), unknown: Vec::new() };
         let folder = match &dataset.content {
             _ if detect::is_frame(dataset.format) => Part::Frame,
             Content::Array(_) => Part::Array,
@@ -73,6 +76,16 @@ impl<'a> Files<'a> {
                 Part::Own => {
                     let size = fs::metadata(entry.path()).map_err(failed)?.len();
                     self.own.push((inside, Some(size)));
+                }
+                Part::Extra => {
+                    let about = fs::metadata(entry.path()).map_err(failed)?;
+                    match about.is_file() {
+                        true => {
+                            self.own.push((inside.clone(), Some(about.len())));
+                            self.extra.push(inside);
+                        }
+                        false => self.unknown.push(inside),
+                    }
                 }
                 Part::Unknown => self.unknown.push(inside),
                 part => {
@@ -129,7 +142,8 @@ impl<'a> Files<'a> {
         }
         match folder {
             Part::Frame => own(name == "chunks.b2frame" || name.ends_with(".chunk")),
-            Part::Meta => own(["sizes", "storage", "attributes"].contains(&name)),
+            Part::Meta if ["sizes", "storage", "attributes"].contains(&name) => Part::Own,
+            Part::Meta => Part::Extra,
             Part::Chunks if rfc && !is_chunk(name) && self.has_field(name) => Part::Chunks,
             Part::Chunks => own(is_chunk(name)),
             Part::Columns => column(Part::Chunks),
@@ -164,11 +178,17 @@ impl<'a> Files<'a> {
 }
 
 /// Refuses a dataset in whose folder are files of others, which a copy would lack.
-pub fn refuse_unknown(dataset: &Dataset) -> Result {
+/// Further files in `meta` are copied to an array in a folder.
+pub fn refuse_unknown(dataset: &Dataset, to: Option<Format>) -> Result {
     if detect::is_frame(dataset.format) || dataset.path.is_standard() {
         return Ok(());
     }
-    match Files::of(dataset)?.unknown {
+    let Files { mut unknown, extra, .. } = Files::of(dataset)?;
+    let is_copied = matches!(to, Some(Format::Bcolz | Format::Blz | Format::BlzRfc));
+    if !is_copied || !dataset.array().is_some_and(in_c_order) {
+        unknown.extend(extra);
+    }
+    match unknown {
         unknown if unknown.is_empty() => Ok(()),
         unknown => Err(failure!(
             "{}: {}: of these files convert knows nothing, and the copy would not have them; move them away first",

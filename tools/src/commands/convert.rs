@@ -206,7 +206,7 @@ impl Conversion<'_> {
         }
         match (dataset, self.from) {
             (Some((dataset, mut damage)), _) => {
-                array::files::refuse_unknown(&dataset)?;
+                array::files::refuse_unknown(&dataset, format_of(to))?;
                 if is_arrow(to) {
                     return rows::convert::dataset(args, &dataset, out, to);
                 }
