@@ -14,7 +14,7 @@ use super::superchunks::{self, Superchunks};
 use crate::array::store::repeat;
 use crate::blosc;
 use crate::blosc::Decoded;
-use crate::blosc::stored::{BlockCache, Fill, Sink, StoredChunk};
+use crate::blosc::stored::{BlockCache, Fill, Sink, StoredBytes, StoredChunk};
 use crate::cache::{CacheBudget, LruCache};
 use crate::checksum::Checksum;
 use crate::error::{Error, Result, Status, fail};
@@ -512,8 +512,15 @@ impl Chunks {
         let ChunkStorage::Superchunks(files) = &self.files else {
             return Ok(None);
         };
+        let needed = requested.len().saturating_mul(size);
         let read = self.with_file(files, chunk, &mut |file, i| {
-            file.with_raw(i, |raw| self.deliver_blocks(raw, size, requested, sink))
+            let blocks = file.with_blocks(i, needed, |stored, source| {
+                deliver_blocks(stored, source, size, requested, sink)
+            })?;
+            blocks.map_or_else(
+                || file.with_raw(i, |raw| self.deliver_raw(raw, size, requested, sink)),
+                Ok,
+            )
         });
         match read {
             Ok(done) => Ok(done.then_some(false)),
@@ -526,9 +533,8 @@ impl Chunks {
         }
     }
 
-    /// Decodes blocks of an encoded chunk. Returns false if it is not stored in blocks of `size`
-    /// bytes.
-    fn deliver_blocks(
+    /// Decodes blocks of an encoded chunk, as [`deliver_blocks`].
+    fn deliver_raw(
         &self,
         raw: &[u8],
         size: usize,
@@ -537,15 +543,7 @@ impl Chunks {
     ) -> Result<bool> {
         let stored = StoredChunk::parse(raw, self.config.memory_limit)?
             .ok_or_else(|| fail!(Format, "the chunk ends in its header"))?;
-        let header = stored.header();
-        if let Some(fill) = stored.fill() {
-            fill.deliver((size, header.nbytes), requested, sink)?;
-            return Ok(true);
-        }
-        if header.blocksize != size {
-            return Ok(false);
-        }
-        stored.read_blocks(&raw, requested, sink).map(|()| true)
+        deliver_blocks(&stored, &raw, size, requested, sink)
     }
 
     /// Calls `f` with the file that contains a chunk. Repeats the call if a writer has appended to
@@ -760,6 +758,25 @@ impl Chunks {
         };
         read().map_err(|e| self.with_location(chunk, e))
     }
+}
+
+/// Decodes blocks of a chunk. Returns false if it is not stored in blocks of `size` bytes.
+fn deliver_blocks(
+    stored: &StoredChunk,
+    source: &dyn StoredBytes,
+    size: usize,
+    requested: &[usize],
+    sink: &mut dyn Sink,
+) -> Result<bool> {
+    let header = stored.header();
+    if let Some(fill) = stored.fill() {
+        fill.deliver((size, header.nbytes), requested, sink)?;
+        return Ok(true);
+    }
+    if header.blocksize != size {
+        return Ok(false);
+    }
+    stored.read_blocks(source, requested, sink).map(|()| true)
 }
 
 /// Passes blocks of the content of a chunk to the sink.

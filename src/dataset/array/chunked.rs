@@ -23,7 +23,7 @@ use crate::superchunk::chunks::{
 };
 
 /// Size in bytes of a block of new chunks, unless the caller chooses it.
-const BLOCK_BYTES: u64 = 128 << 10;
+const BLOCK_BYTES: u64 = 64 << 10;
 
 /// The chunks of an array in chunks along every dimension.
 pub(super) struct ChunkedLayout {

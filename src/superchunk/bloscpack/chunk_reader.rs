@@ -137,39 +137,54 @@ impl ChunkReader {
     /// Like [`ChunkReader::slot_part`], but reads and verifies only the blocks of a small part.
     /// Returns false if the complete chunk has to be read.
     fn blocks_part(&self, slot: &ChunkSlot, from: usize, dst: &mut [u8]) -> Result<bool> {
+        let read = self.with_blocks(slot, dst.len(), |stored, source| {
+            stored.read(source, from, dst, None)
+        });
+        Ok(read?.is_some())
+    }
+
+    /// Calls `f` with a chunk of which `needed` bytes of content are requested, and with its bytes,
+    /// of which only the blocks that `f` reads are verified. Returns `None` if the complete chunk
+    /// has to be read.
+    pub fn with_blocks<R>(
+        &self,
+        slot: &ChunkSlot,
+        needed: usize,
+        f: impl FnOnce(&StoredChunk, &dyn StoredBytes) -> Result<R>,
+    ) -> Result<Option<R>> {
         let nbytes = slot.nbytes as usize;
         let verify = self.verifies_checksums();
-        if dst.len() > nbytes / PARTIAL_FRACTION
+        if needed > nbytes / PARTIAL_FRACTION
             || (slot.cbytes as usize) < block_checksums::MIN_CHUNK
             || verify && !block_checksums::can_replace(self.checksum)
         {
-            return Ok(false);
+            return Ok(None);
         }
         let Some(source) = self.in_file(slot)? else {
-            return Ok(false);
+            return Ok(None);
         };
         let head = match StoredChunk::open(&source, slot.cbytes.into(), HEAD, self.memory_limit) {
-            Err(e) if e.status.is_corruption() => return Ok(false),
+            Err(e) if e.status.is_corruption() => return Ok(None),
             head => head?,
         };
         let (stored, first) = head;
         let header = stored.header();
         if (header.cbytes, header.nbytes) != (slot.cbytes as usize, nbytes) {
-            return Ok(false);
+            return Ok(None);
         }
         let checksums = match verify {
             true => BlockChecksums::read(&stored, &first, &source, None)?,
             false => None,
         };
         if verify && checksums.is_none() {
-            return Ok(false);
+            return Ok(None);
         }
         let source = ChunkInFile {
             first: &first,
             checksums: checksums.as_ref(),
             ..source
         };
-        stored.read(&source, from, dst, None).map(|()| true)
+        f(&stored, &source).map(Some)
     }
 
     /// Returns the content of chunk `i`, which is in `slot`.

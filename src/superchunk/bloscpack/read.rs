@@ -3,6 +3,7 @@
 
 use super::Bloscpack;
 use super::content::ChunkPart;
+use crate::blosc::stored::{StoredBytes, StoredChunk};
 use crate::error::{Error, Result, fail};
 use crate::parallel;
 use crate::superchunk::staging::PieceReader;
@@ -100,6 +101,25 @@ impl Bloscpack {
             return f(&chunk);
         }
         let read = self.reader.stored(self.content.slots.get(i)?, f);
+        let read = read.map_err(|e| self.reader.named(i, e));
+        self.reader.check_unmodified()?;
+        read
+    }
+
+    /// Like [`Bloscpack::with_raw`], for `needed` bytes of the content of an encoded chunk: reads and
+    /// verifies only the blocks that `f` reads. Returns `None` if the complete chunk has to be read.
+    pub fn with_blocks<R>(
+        &self,
+        i: u64,
+        needed: usize,
+        f: impl FnOnce(&StoredChunk, &dyn StoredBytes) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let i = self.index(i)?;
+        if self.content.unencoded(i).is_some() {
+            return Ok(None);
+        }
+        let slot = self.content.slots.get(i)?;
+        let read = self.reader.with_blocks(slot, needed, f);
         let read = read.map_err(|e| self.reader.named(i, e));
         self.reader.check_unmodified()?;
         read
