@@ -513,3 +513,29 @@ fn other_layouts_and_shapes_are_refused() {
         assert_eq!(opened(&f, Mode::Read).err().unwrap().status, status, "{to}");
     }
 }
+
+/// A corrupt block of a chunk does not concern boxes in other blocks, which read only these.
+#[test]
+fn a_small_box_reads_only_its_blocks() {
+    let disk = SimDisk::default();
+    let (f, shape) = (disk.folder(), [64, 64, 64]);
+    let mut a = new(&f, Mode::New, "<i4", &shape, &shape, Order::C).unwrap();
+    let item = |i: u32| (i.wrapping_mul(2_654_435_761) >> 18).to_le_bytes();
+    let items: Vec<u8> = (0..64 * 64 * 64).flat_map(item).collect();
+    a.write(&[0; 3], &shape, None, &items, None).unwrap();
+    a.commit().unwrap();
+    drop(a);
+    let name = OsStr::new("data/__1__.bin");
+    let mut bytes = disk.contents()[name].clone();
+    let near_the_end = bytes.len() / 10 * 9;
+    bytes[near_the_end] ^= 1;
+    f.create(name, name).unwrap().write_at(0, &bytes).unwrap();
+    let a = opened(&f, Mode::Read).unwrap();
+    let read = |at: u64| {
+        let mut found = vec![0; 2048];
+        a.read(&[at; 3], &[8; 3], None, &mut found, None)
+            .map(|_| found)
+    };
+    assert!(read(0).unwrap()[..32] == items[..32]);
+    assert!(read(56).unwrap_err().status.is_corruption());
+}
