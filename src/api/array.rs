@@ -13,6 +13,7 @@ use crate::dtype::numpy_meta;
 use crate::options::Options as EngineOptions;
 use crate::superchunk::bloscpack::Mode;
 use crate::watch::Watch;
+use std::ops::Range;
 
 /// Whether a read or a copy found all content intact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -441,6 +442,32 @@ impl Array {
     }
 
     // ---- the whole array
+
+    /// Returns boxes of at most `bytes` bytes, or one item, whose items, one box after the other,
+    /// are those of the array in an order. A box ends with a chunk or a block where it can, so that
+    /// no chunk is decoded twice unless a row of chunks is larger.
+    ///
+    /// ```
+    /// # use holdall::{Array, ArrayLayout, Format, Options, Order};
+    /// # let name = format!("holdall-doc-boxes-{}", std::process::id());
+    /// # let path = std::env::temp_dir().join(name);
+    /// let layout = ArrayLayout::new(Format::B2nd).chunks(&[2, 4]);
+    /// let array = Array::replace(&path, "<i4", &[5, 4], &layout, &Options::new())?;
+    /// let boxes: Vec<_> = array.boxes(Order::C, 50).collect();
+    /// assert_eq!(boxes, [[0..2, 0..4], [2..4, 0..4], [4..5, 0..4]]);
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    pub fn boxes(&self, order: Order, bytes: u64) -> impl Iterator<Item = Vec<Range<u64>>> {
+        let order = match order {
+            Order::C => numpy_meta::Order::C,
+            Order::Fortran => numpy_meta::Order::Fortran,
+        };
+        let ranges = |(start, count): (Vec<u64>, Vec<u64>)| {
+            let ends = start.iter().zip(count);
+            ends.map(|(start, count)| *start..start + count).collect()
+        };
+        self.inner.boxes(order, [bytes / 2, bytes]).map(ranges)
+    }
 
     /// Computes a checksum of dtype, shape and items, however they are stored: of the dtype as
     /// [`Array::item_type`] prints it, a NUL, the number of dimensions and the length of each as 8

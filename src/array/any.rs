@@ -1,6 +1,7 @@
 //! The array type of the library: a linear run of items, or chunks along every dimension.
 #![forbid(unsafe_code)]
 
+use super::boxes::Along;
 use super::chunked::{ChunkedArray, ChunkedStore};
 use super::grid::Positions;
 use super::linear::LinearArray;
@@ -530,6 +531,20 @@ impl Array {
     /// is written.
     pub fn blockshape(&self) -> &[u64] {
         self.body.blockshape()
+    }
+
+    /// Returns where the indices of dimension `d` are in the array that stores them.
+    pub fn along(&self, d: usize) -> Along {
+        let body = match &*self.body {
+            Body::View(view) => return view.along(d),
+            body => body,
+        };
+        let length = |shape: &[u64]| shape.get(d).copied().unwrap_or(1);
+        Along {
+            origin: 0,
+            step: 1,
+            units: [body.chunkshape(), body.blockshape()].map(length),
+        }
     }
 
     /// Returns the dtype of the items.

@@ -22,6 +22,7 @@
 //! evaluates or executes what a file describes.
 
 mod any;
+mod boxes;
 mod checksum;
 mod chunked;
 pub mod default_shapes;

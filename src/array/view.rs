@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use super::any::Body;
+use super::boxes::Along;
 use super::grid::{Grid, Positions, Selection, check_box, for_each_point, packed_strides};
 use super::selection::MAX_NDIM;
 use crate::alloc;
@@ -80,6 +81,25 @@ impl View {
             && self.axes.iter().enumerate().all(is_same)
             && self.dims.iter().all(|dim| dim.step == 1);
         is_box.then(|| self.dims.iter().map(|dim| dim.origin).collect())
+    }
+
+    /// Returns where the indices of dimension `d` are in the array.
+    pub fn along(&self, d: usize) -> Along {
+        let axis = self.axes.get(d).copied().flatten();
+        let of = |axis: usize| Some((axis, *self.dims.get(axis)?));
+        let Some((axis, dim)) = axis.and_then(of) else {
+            return Along {
+                origin: 0,
+                step: 1,
+                units: [1; 2],
+            };
+        };
+        let length = |shape: &[u64]| shape.get(axis).copied().unwrap_or(1);
+        Along {
+            origin: dim.origin,
+            step: dim.step,
+            units: [self.base.chunkshape(), self.base.blockshape()].map(length),
+        }
     }
 
     /// Returns the lengths of a chunk or block of the array along the dimensions of the view, as a
