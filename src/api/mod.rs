@@ -4,6 +4,7 @@
 mod array;
 mod array_items;
 mod arrow;
+mod attribute;
 mod bag;
 mod bag_index;
 mod bag_writer;
