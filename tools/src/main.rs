@@ -4,6 +4,7 @@ mod array;
 mod bag;
 mod cli;
 mod commands;
+mod content;
 mod descriptors;
 mod detect;
 mod failure;

@@ -94,8 +94,10 @@ class Cat(Tables):
         self.assertEqual(len(out) % 8, 0)
         self.assertIn(struct.pack("<2q", -2, 3), out)
         self.assertIn(b"bobc, d", out)
+        out = self.good("cat", "--to", "arrow", "--rows", "::2", "--columns", "n", "t")
+        self.assertIn(struct.pack("<2q", 1, 3), out)
         self.assertIn(
-            "side by side", self.fails("cat", "--to", "arrow", "--rows", "::2", "t")[0]
+            "a range of rows", self.fails("cat", "--to", "arrow", "--rows", "0,2", "t")[0]
         )
         self.assertIn("for tables", self.fails("cat", "--to", "arrow", "t/n")[0])
 

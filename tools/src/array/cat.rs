@@ -1,118 +1,33 @@
 //! `holdall cat` of arrays and tables: items in C order as bytes or as a .npy file, pickled objects, rows.
 
-use super::dataset::{self, Content, Dataset};
 use super::npy::{Npy, constant};
-use super::selection::Selection;
+use super::selection::each_piece;
 use crate::cli::Cat;
-use crate::cli::slice::{Pick, Picks, Rows, Span};
+use crate::cli::slice::Picks;
 use crate::cli::values::DataFormat;
+use crate::content::{Content, has_objects, in_c_order};
 use crate::failure::{Exit, Result, library};
 use crate::file_name::FileName;
 use crate::output::{self, Output};
-use crate::rows::frame::Selected;
-use crate::superchunk::packing::row_bytes;
-use crate::superchunk::source::{Damage, resize};
-use crate::{failure, options, relay, rows, usage};
-use holdall::{Array, Integrity};
+use crate::superchunk::source::Damage;
+use crate::{failure, options, rows, usage};
+use holdall::Array;
 
-/// Bytes of listed rows that are read at once.
-const ROWS_TARGET: u64 = 8 << 20;
-
-/// Items that are selected: a box, or a list of rows.
-pub struct Items<'a> {
-    array: &'a Array,
-    path: &'a FileName,
-    selection: Selection,
-    list: Option<Vec<u64>>,
-    fortran_order: bool,
+/// The header of a .npy file of an array, or of listed rows. `stored`: in the stored order.
+pub fn header(array: &Array, rows: Option<&[u64]>, stored: bool) -> Vec<u8> {
+    let (fortran_order, mut shape) = (stored && !in_c_order(array), array.shape().to_vec());
+    if let (Some(rows), Some(n)) = (rows, shape.first_mut()) {
+        *n = rows.len() as u64;
+    }
+    Npy { descr: constant(&array.dtype()), fortran_order, shape }.header()
 }
 
-impl<'a> Items<'a> {
-    pub fn of(
-        array: &'a Array,
-        path: &'a FileName,
-        slice: Option<&Picks>,
-        rows: Option<&Rows>,
-    ) -> Result<Items<'a>> {
-        let range = match rows {
-            Some(Rows::Range(slice)) => Some(Picks(vec![Pick::Range(*slice)])),
-            _ => None,
-        };
-        let list = match (rows, array.shape().first()) {
-            (Some(_), None) => {
-                return Err(failure!("{path}: an array without dimensions has no slices"));
-            }
-            (rows, n) => Selected::new(path, rows, None, n.copied().unwrap_or(0))?.list,
-        };
-        Ok(Items {
-            array,
-            path,
-            selection: Selection::of(slice.or(range.as_ref()), array, path)?,
-            list,
-            fortran_order: false,
-        })
-    }
-
-    /// Passes the bytes of the items on, in C order. The next piece is read while one is taken.
-    pub fn each(&self, damage: &mut Damage, take: impl FnMut(&[u8]) -> Result) -> Result {
-        let mut damaged = false;
-        let done = match &self.list {
-            None => {
-                let mut parts = self.selection.parts(self.fortran_order);
-                let make =
-                    |bytes: &mut Vec<u8>| parts.read(self.array, self.path, &mut damaged, bytes);
-                relay::take_here(make, take)
-            }
-            Some(list) => self.each_row(list, &mut damaged, take),
-        };
-        if damaged {
-            damage.report("here");
-        }
-        done
-    }
-
-    fn each_row(
-        &self,
-        list: &[u64],
-        damaged: &mut bool,
-        take: impl FnMut(&[u8]) -> Result,
-    ) -> Result {
-        let row = row_bytes(self.array);
-        if row == 0 {
-            return Ok(());
-        }
-        let mut parts = list.chunks((ROWS_TARGET / row).max(1) as usize);
-        let mut positions: Vec<Option<&[u64]>> = vec![None; self.array.shape().len()];
-        let make = |bytes: &mut Vec<u8>| {
-            let Some(part) = parts.next() else {
-                return Ok(false);
-            };
-            resize(bytes, part.len() * row as usize)?;
-            positions[0] = Some(part);
-            let read = self.array.read_orthogonal_bytes(&positions, bytes);
-            *damaged |= read.map_err(library(self.path))? == Integrity::Filled;
-            Ok(true)
-        };
-        relay::take_here(make, take)
-    }
-
-    /// The header of a .npy file of the items. NumPy can have a whole array in its stored order.
-    pub fn header(&mut self, is_whole: bool) -> Vec<u8> {
-        self.fortran_order = is_whole && !dataset::in_c_order(self.array);
-        let mut shape = self.selection.shape();
-        if let (Some(list), Some(n)) = (&self.list, shape.first_mut()) {
-            *n = list.len() as u64;
-        }
-        Npy { descr: constant(&self.array.dtype()), fortran_order: self.fortran_order, shape }
-            .header()
-    }
-}
-
-/// Prints an array.
+/// Prints an array, or listed rows of it.
 fn array(
     args: &Cat,
     path: &FileName,
     array: &Array,
+    list: Option<&[u64]>,
     damage: &mut Damage,
     output: &mut Output,
 ) -> Result {
@@ -121,40 +36,42 @@ fn array(
         return Err(failure!("{path}: --columns is for tables, and this is an array"));
     }
     let to = args.print.to.unwrap_or(DataFormat::Raw);
-    if dataset::has_objects(array) {
-        return objects(args, path, array, output);
+    if has_objects(array) {
+        return objects(args, path, array, list, output);
     }
     match to {
         DataFormat::Raw | DataFormat::Npy => {
-            let mut items = Items::of(array, path, select.slice.as_ref(), select.rows.as_ref())?;
-            if to == DataFormat::Npy {
-                output.bytes(&items.header(select.slice.is_none() && select.rows.is_none()))?;
+            // NumPy can have a whole array in its stored order
+            let is_npy = to == DataFormat::Npy;
+            let stored = is_npy && select.slice.is_none() && select.rows.is_none();
+            if is_npy {
+                output.bytes(&header(array, list, stored))?;
             }
-            items.each(damage, |bytes| output.bytes(bytes))
+            each_piece(array, list, stored, (path, damage), |bytes| output.bytes(bytes))
         }
         DataFormat::Arrow => Err(failure!("{path}: --to arrow is for tables")),
-        _ => rows::cat::array(args, path, array, damage, output),
+        _ => rows::cat::array(args, path, array, list, damage, output),
     }
 }
 
 /// Prints pickled objects, one after the other: the reader can unpickle them.
-fn objects(args: &Cat, path: &FileName, array: &Array, output: &mut Output) -> Result {
+fn objects(
+    args: &Cat,
+    path: &FileName,
+    array: &Array,
+    list: Option<&[u64]>,
+    output: &mut Output,
+) -> Result {
     if args.print.to.is_some_and(|to| to != DataFormat::Raw) {
         return Err(failure!(
             "{path}: objects of Python's are printed as they are pickled: --to raw"
         ));
     }
-    let select = &args.select;
-    Picks::plain(select.slice.as_ref(), "an array of objects")?;
-    let n = array.shape().first().copied().unwrap_or(0);
-    let selected = Selected::new(path, select.rows.as_ref(), select.slice.as_ref(), n)?;
+    Picks::plain(args.select.slice.as_ref(), "an array of objects")?;
     let mut print = |row| output.bytes(&array.read_object(row).map_err(library(path))?);
-    match selected.list {
-        Some(list) => list.into_iter().try_for_each(print),
-        None => {
-            let Span { start, count, step } = selected.span;
-            (0..count).try_for_each(|i| print(start.wrapping_add_signed(i as i64 * step)))
-        }
+    match list {
+        Some(list) => list.iter().copied().try_for_each(print),
+        None => (0..array.shape().first().copied().unwrap_or(0)).try_for_each(&mut print),
     }
 }
 
@@ -172,22 +89,28 @@ pub fn run(args: &Cat) -> Result<Exit> {
     let path = &args.print.path;
     let (source, skip_damaged) = (&args.print.source, args.print.skip_damaged);
     let options = options::reading(&source.reading);
-    let (dataset, mut damage) = Dataset::read_skipping(path, &source.frame, options, skip_damaged)?;
-    if dataset.table().is_some() {
-        Picks::plain(args.select.slice.as_ref(), "a table")?;
-    }
-    refuse_terminal(args, dataset.table().is_some())?;
+    let (content, mut damage) =
+        Content::dataset_skipping(path, source.frame.at, options, skip_damaged)?;
+    let is_table = content.table().is_some();
+    refuse_terminal(args, is_table)?;
+    let (slice, rows) = (args.select.slice.as_ref(), args.select.rows.as_ref());
+    let (content, list) = content.select(path, slice, rows)?;
+    let list = list.as_deref();
     let is_csv = match args.print.to {
-        None => dataset.table().is_some(),
+        None => is_table,
         to => to == Some(DataFormat::Csv),
     };
     if args.print.delimiter.is_some() && !is_csv {
         return Err(usage!("--delimiter is for CSV: --to csv"));
     }
     output::printed(args.print.output.output.as_ref(), args.print.output.force, |output| {
-        match &dataset.content {
-            Content::Array(content) => array(args, path, content, &mut damage, output)?,
-            Content::Table(table) => rows::cat::table(args, path, table, &mut damage, output)?,
+        match &content {
+            Content::Table(table) => {
+                rows::cat::table(args, path, table, list, &mut damage, output)?;
+            }
+            content => content
+                .array()
+                .map_or(Ok(()), |content| array(args, path, content, list, &mut damage, output))?,
         }
         Ok(Exit::damaged(damage.found))
     })

@@ -1,13 +1,15 @@
 //! `holdall convert` of arrays, and of the items of files.
 
-use super::cat::Items;
-use super::dataset::{self, Dataset};
+use super::cat::header;
+use super::selection::each_piece;
 use crate::cli::Convert;
 use crate::cli::values::DataFormat;
+use crate::content::{has_objects, in_c_order};
 use crate::failure::{Exit, Failure, Result, creation, library};
 use crate::file_name::FileName;
 use crate::output::{self, Output};
 use crate::report::{self, plural};
+use crate::rows::convert::StoredRows;
 use crate::superchunk::packing;
 use crate::superchunk::source::Damage;
 use crate::{detect, options, progress, rows, signals, standard, usage};
@@ -84,19 +86,19 @@ pub fn layout(args: &Convert, format: Format, path: &FileName, ndim: usize) -> R
 /// Converts an array, also one in a Bloscpack file.
 pub fn array(
     args: &Convert,
-    dataset: &Dataset,
+    rows: &StoredRows,
     damage: &mut Damage,
     out: &FileName,
     to: DataFormat,
 ) -> Result<Exit> {
-    let Some(array) = dataset.array() else {
-        return rows::convert::dataset(args, dataset, out, to);
+    let path = rows.path;
+    let Some(array) = rows.content.array() else {
+        return rows::convert::dataset(args, rows, out, to);
     };
-    let has_objects = dataset::has_objects(array);
-    let copies = |format| {
-        format == Format::Bloscpack || detect::is_frame(format) || dataset::in_c_order(array)
-    };
-    let (path, force, bytes) = (&dataset.path, args.output.force, array.content_bytes());
+    let has_objects = has_objects(array);
+    let copies =
+        |format| format == Format::Bloscpack || detect::is_frame(format) || in_c_order(array);
+    let (force, bytes) = (args.output.force, array.content_bytes());
     match (to, format_of(to)) {
         (DataFormat::B2Frame, _) if !has_objects => {
             converting(out, bytes, damage, |damage| flat(args, path, array, damage, out))
@@ -111,22 +113,22 @@ pub fn array(
         }
         (DataFormat::Npy | DataFormat::Raw, _) if !has_objects => {
             let code = converting(out, bytes, damage, |damage| {
-                let mut items = Items::of(array, path, None, None)?;
                 let print = |output: &mut Output| {
-                    if to == DataFormat::Npy {
-                        output.bytes(&items.header(true))?;
+                    let is_npy = to == DataFormat::Npy;
+                    if is_npy {
+                        output.bytes(&header(array, None, true))?;
                     }
-                    items.each(damage, |bytes| output.bytes(bytes))?;
+                    each_piece(array, None, is_npy, (path, damage), |bytes| output.bytes(bytes))?;
                     Ok(Exit::Done)
                 };
                 output::printed(Some(out), force, print).map(drop)
             })?;
-            if dataset.format != Format::Bloscpack {
-                note_lost_attributes(out, dataset.attribute_names().len());
+            if array.format() != Format::Bloscpack {
+                note_lost_attributes(out, array.attribute_names().len());
             }
             Ok(code)
         }
-        _ => rows::convert::dataset(args, dataset, out, to),
+        _ => rows::convert::dataset(args, rows, out, to),
     }
 }
 
@@ -149,7 +151,7 @@ fn flat(
     let (mut done, total) = (0, array.content_bytes());
     let mut schunk = create(standard::output(out), Format::B2Frame, type_size, &options)
         .map_err(creation(out, args.output.force))?;
-    Items::of(array, path, None, None)?.each(damage, |bytes| {
+    each_piece(array, None, false, (path, damage), |bytes| {
         schunk.append(bytes).map_err(library(out))?;
         done += bytes.len() as u64;
         progress::report(done, total);

@@ -1,8 +1,9 @@
 //! The files that a dataset consists of, and files of others in its folder.
 
-use super::dataset::{Content, Dataset, in_c_order};
 use crate::cli::Info;
+use crate::content::{Content, columns, in_c_order};
 use crate::failure::{Result, system};
+use crate::file_name::FileName;
 use crate::output::Output;
 use crate::report::printable;
 use crate::{detect, failure};
@@ -33,7 +34,8 @@ enum Part {
 
 /// Files by name; the size of an own one is None if it is missing.
 struct Files<'a> {
-    dataset: &'a Dataset,
+    path: &'a FileName,
+    content: &'a Content,
     own: Vec<(String, Option<u64>)>,
     extra: Vec<String>,
     unknown: Vec<String>,
@@ -48,19 +50,20 @@ fn is_chunk(name: &str) -> bool {
 }
 
 impl<'a> Files<'a> {
-    fn of(dataset: &'a Dataset) -> Result<Files<'a>> {
-        let mut files = Files { dataset, own: Vec::new(), extra: Vec::new(), unknown: Vec::new() };
-        let folder = match &dataset.content {
-            _ if detect::is_frame(dataset.format) => Part::Frame,
-            Content::Array(_) => Part::Array,
+    fn of(path: &'a FileName, content: &'a Content) -> Result<Files<'a>> {
+        let (own, extra, unknown) = (Vec::new(), Vec::new(), Vec::new());
+        let mut files = Files { path, content, own, extra, unknown };
+        let folder = match content {
+            _ if detect::is_frame(content.format()) => Part::Frame,
             Content::Table(_) => Part::Table,
+            _ => Part::Array,
         };
         files.find("", folder)?;
         Ok(files)
     }
 
     fn find(&mut self, below: &str, folder: Part) -> Result {
-        let path = self.dataset.path.path().join(below);
+        let path = self.path.path().join(below);
         let failed = |error| system(&path.to_string_lossy())(error);
         let entries = match fs::read_dir(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(()),
@@ -103,19 +106,19 @@ impl<'a> Files<'a> {
 
     /// Finds the chunks that are not in a folder of chunks.
     fn find_missing(&mut self, below: &str, names: &HashSet<String>) -> Result {
-        let array = match &self.dataset.content {
-            Content::Array(array) => Some(array),
-            Content::Table(table) => below.split('/').find_map(|name| table.column(name)),
+        let array = match self.content.table() {
+            None => self.content.array(),
+            Some(table) => below.split('/').find_map(|name| table.column(name)),
         };
         let length =
             array.and_then(|array| Some((array.shape().first()?, array.chunk_shape().first()?)));
         let chunks = length.map_or(0, |(rows, chunk)| rows.div_ceil((*chunk).max(1)));
         let stored = names.iter().filter(|name| is_chunk(name)).count() as u64;
         if chunks.saturating_sub(stored) > MOST_MISSING {
-            let path = &self.dataset.path;
+            let path = self.path;
             return Err(failure!("{path}: more than {MOST_MISSING} chunks are missing"));
         }
-        let expected: Vec<String> = match self.dataset.format {
+        let expected: Vec<String> = match self.content.format() {
             // chunks of some columns are larger
             Format::BlzRfc => (1..=stored).map(|i| format!("__{i}__.bin")).collect(),
             _ => (0..chunks).map(|i| format!("__{i}.blp")).collect(),
@@ -127,10 +130,10 @@ impl<'a> Files<'a> {
 
     /// What a name in a folder of the dataset is.
     fn part(&self, folder: Part, name: &str) -> Part {
-        let rfc = self.dataset.format == Format::BlzRfc;
+        let rfc = self.content.format() == Format::BlzRfc;
         let own = |is_own| if is_own { Part::Own } else { Part::Unknown };
         let column = |part| {
-            let table = self.dataset.table();
+            let table = self.content.table();
             if table.is_some_and(|table| table.column(name).is_some()) {
                 part
             } else {
@@ -168,38 +171,36 @@ impl<'a> Files<'a> {
             let dtype = array.dtype();
             ['\'', '"'].iter().any(|quote| dtype.contains(&format!("{quote}{name}{quote}")))
         };
-        match &self.dataset.content {
-            Content::Array(array) => names(array),
-            Content::Table(table) => {
-                table.column_names().filter_map(|column| table.column(column)).any(names)
-            }
-        }
+        self.content.array().is_some_and(names)
+            || self
+                .content
+                .table()
+                .is_some_and(|table| columns(table).any(|(_, array)| names(array)))
     }
 }
 
 /// Refuses a dataset in whose folder are files of others, which a copy would lack.
 /// Further files in `meta` are copied to an array in a folder.
-pub fn refuse_unknown(dataset: &Dataset, to: Option<Format>) -> Result {
-    if detect::is_frame(dataset.format) || dataset.path.is_standard() {
+pub fn refuse_unknown(path: &FileName, content: &Content, to: Option<Format>) -> Result {
+    if detect::is_frame(content.format()) || path.is_standard() {
         return Ok(());
     }
-    let Files { mut unknown, extra, .. } = Files::of(dataset)?;
+    let Files { mut unknown, extra, .. } = Files::of(path, content)?;
     let is_copied = matches!(to, Some(Format::Bcolz | Format::Blz | Format::BlzRfc));
-    if !is_copied || !dataset.array().is_some_and(in_c_order) {
+    if !is_copied || !content.array().is_some_and(in_c_order) {
         unknown.extend(extra);
     }
     match unknown {
         unknown if unknown.is_empty() => Ok(()),
         unknown => Err(failure!(
-            "{}: {}: of these files convert knows nothing, and the copy would not have them; move them away first",
-            dataset.path,
+            "{path}: {}: of these files convert knows nothing, and the copy would not have them; move them away first",
             unknown.join(", ")
         )),
     }
 }
 
 /// Prints the files of a dataset, for `holdall info --files`.
-pub fn print(args: &Info, dataset: &Dataset, output: &mut Output) -> Result {
+pub fn print(args: &Info, content: &Content, output: &mut Output) -> Result {
     let path = &args.path;
     if path.is_standard() {
         return Err(failure!("{path}: --files is for datasets in folders"));
@@ -207,7 +208,7 @@ pub fn print(args: &Info, dataset: &Dataset, output: &mut Output) -> Result {
     let about = fs::metadata(path).map_err(system(path))?;
     let mut files = match about.is_file() {
         true => vec![(String::from_utf8_lossy(path.split().1).into_owned(), Some(about.len()))],
-        false => Files::of(dataset)?.own,
+        false => Files::of(path, content)?.own,
     };
     files.sort();
     if args.json {

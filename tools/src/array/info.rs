@@ -1,10 +1,9 @@
 //! `holdall info` of superchunks, arrays and tables.
 
-use super::attributes;
 use super::coding::Coding;
-use super::dataset::{Content, Dataset};
 use super::files;
 use crate::cli::Info;
+use crate::content::{Content, columns, json_or_text, without_nan};
 use crate::failure::{Exit, Failure, Result, library};
 use crate::file_name::FileName;
 use crate::output::Output;
@@ -145,8 +144,7 @@ fn bloscpack(args: &Info, kind: Kind, options: Options, facts: &mut Facts) -> Re
     facts.put("metadata", value, text);
     if let Some(array) = array {
         let order = if array.order() == Order::Fortran { "F" } else { "C" };
-        let dataset = Dataset::of_array(path, array);
-        dataset.array().into_iter().for_each(|array| array_facts(facts, &dataset, array));
+        array_facts(facts, path, None, &array);
         facts.text("order", order);
     }
     Ok(is_damaged)
@@ -154,8 +152,8 @@ fn bloscpack(args: &Info, kind: Kind, options: Options, facts: &mut Facts) -> Re
 
 // ---- arrays
 
-fn array_facts(facts: &mut Facts, dataset: &Dataset, array: &Array) {
-    let coding = Coding::of(&dataset.path, dataset.at, array);
+fn array_facts(facts: &mut Facts, path: &FileName, at: Option<u64>, array: &Array) {
+    let coding = Coding::of(path, at, array);
     facts.text("dtype", &array.dtype());
     facts.number("ndim", array.shape().len() as u64);
     facts.put("shape", json!(array.shape()), numbers(array.shape()));
@@ -166,7 +164,7 @@ fn array_facts(facts: &mut Facts, dataset: &Dataset, array: &Array) {
     facts.member("chunkshape", json!(array.chunk_shape()));
     facts.member("blockshape", json!(array.block_shape()));
     facts.line("block", numbers(array.block_shape()));
-    if dataset.format != Format::Bloscpack {
+    if array.format() != Format::Bloscpack {
         let codec = coding.codec.as_deref().unwrap_or("unknown");
         let level = coding.level.map_or(String::new(), |level| format!(", level {level}"));
         facts.put("codec", json!(coding.codec), format_args!("{codec}{level}"));
@@ -177,9 +175,9 @@ fn array_facts(facts: &mut Facts, dataset: &Dataset, array: &Array) {
     };
     facts.put("filters", json!(coding.filters), filters);
     facts.member("metalayers", json!({}));
-    let options = Options::new().frame_offset(dataset.at.unwrap_or(0));
-    if detect::is_frame(dataset.format)
-        && let Ok(schunk) = Schunk::open_with(&dataset.path, &options)
+    let options = Options::new().frame_offset(at.unwrap_or(0));
+    if detect::is_frame(array.format())
+        && let Ok(schunk) = Schunk::open_with(path, &options)
     {
         facts.member("level", json!(coding.level));
         frame_facts(facts, &schunk);
@@ -208,7 +206,10 @@ fn frame_facts(facts: &mut Facts, schunk: &Schunk) {
             lines.push(format!("{shown}: damaged"));
             continue;
         };
-        let short = |most| Some(value).filter(|v| v.len() <= most).and_then(attributes::to_json);
+        let short = |most| {
+            let value = (value.len() <= most).then(|| schunk.format().attribute_to_json(value))?;
+            serde_json::from_str::<Json>(&without_nan(&value)).ok()
+        };
         layers
             .insert(name.to_owned(), json!({ "bytes": value.len(), "value": short(SHORT_VALUE) }));
         let text = short(SHORT_LINE)
@@ -224,10 +225,7 @@ fn frame_facts(facts: &mut Facts, schunk: &Schunk) {
 fn table_facts(facts: &mut Facts, table: &Table) {
     facts.number("rows", table.rows());
     let (mut members, mut lines) = (Vec::new(), Vec::new());
-    for name in table.column_names() {
-        let Some(array) = table.column(name) else {
-            continue;
-        };
+    for (name, array) in columns(table) {
         let (dtype, shape) = (array.dtype(), array.shape());
         let more = match table.stored_rows(name).map_or(0, |n| n.wrapping_sub(table.rows())) {
             0 => String::new(),
@@ -256,28 +254,32 @@ fn table_facts(facts: &mut Facts, table: &Table) {
 
 // ---- the command
 
-fn dataset_facts(facts: &mut Facts, dataset: &Dataset) -> Result {
-    let (kind, content, stored) = match &dataset.content {
-        Content::Table(table) => (Kind::Table, table.content_bytes(), table.stored_bytes()),
-        Content::Array(array) => (Kind::Array, array.content_bytes(), array.stored_bytes()),
+fn dataset_facts(facts: &mut Facts, path: &FileName, at: Option<u64>, of: &Content) -> Result {
+    let kind = match of {
+        Content::Table(_) => Kind::Table,
+        _ if of.format() == Format::B2Frame => Kind::Schunk,
+        _ => Kind::Array,
     };
-    let kind = if dataset.format == Format::B2Frame { Kind::Schunk } else { kind };
-    facts.container(&dataset.path, dataset.format, kind);
-    facts.sizes(content, stored.map_err(library(&dataset.path))?);
-    match &dataset.content {
-        Content::Table(table) => table_facts(facts, table),
-        Content::Array(array) => array_facts(facts, dataset, array),
+    facts.container(path, of.format(), kind);
+    let mut sizes = |content, stored: holdall::Result<u64>| {
+        Ok(facts.sizes(content, stored.map_err(library(path))?))
+    };
+    if let Some(table) = of.table() {
+        sizes(table.content_bytes(), table.stored_bytes())?;
+        table_facts(facts, table);
+    } else if let Some(array) = of.array() {
+        sizes(array.content_bytes(), array.stored_bytes())?;
+        array_facts(facts, path, at, array);
     }
     let (mut attributes, mut lines) = (Map::new(), Vec::new());
-    for name in dataset.attribute_names() {
-        let text = dataset.attribute(name)?;
+    for name in of.attribute_names() {
+        let text = of.attribute(path, name)?;
         lines.push(format!("{}: {}", printable(name), printable(&text)));
-        let value = serde_json::from_str(&text).unwrap_or(Json::String(text));
-        attributes.insert(name.to_owned(), value);
+        attributes.insert(name.to_owned(), json_or_text(text));
     }
     facts.member("attrs", Json::Object(attributes));
     // those of a frame are metalayers
-    if !detect::is_frame(dataset.format) {
+    if !detect::is_frame(of.format()) {
         facts.list("attributes", lines);
     }
     Ok(())
@@ -294,11 +296,12 @@ pub fn run(args: &Info) -> Result<Exit> {
         facts.print(args.json, &mut output)?;
         return output.finish(Exit::damaged(is_damaged));
     }
-    let dataset = Dataset::read(path, frame, options.skip_corrupt(args.skip_damaged))?;
+    let options = options::frame(options.skip_corrupt(args.skip_damaged), frame);
+    let content = Content::dataset(path, frame.at, &options)?;
     if args.files {
-        files::print(args, &dataset, &mut output)?;
+        files::print(args, &content, &mut output)?;
     } else {
-        dataset_facts(&mut facts, &dataset)?;
+        dataset_facts(&mut facts, path, frame.at, &content)?;
         facts.print(args.json, &mut output)?;
     }
     output.finish(Exit::Done)

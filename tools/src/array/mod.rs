@@ -4,7 +4,6 @@ pub mod attributes;
 pub mod cat;
 pub mod coding;
 pub mod convert;
-pub mod dataset;
 pub mod files;
 pub mod grid;
 pub mod info;

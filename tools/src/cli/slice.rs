@@ -1,7 +1,8 @@
 //! Python's slices, and selections with a part for each dimension as NumPy writes them.
 
 use crate::failure::Failure;
-use crate::usage;
+use crate::file_name::FileName;
+use crate::{failure, usage};
 
 /// A slice `A:B:C`, whose parts may be absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +56,23 @@ pub fn numbers(text: &str) -> Option<Vec<i64>> {
     text.split(',').map(number).collect()
 }
 
+/// Returns the index that a number means, which counts from the end if it is negative.
+pub fn index(number: i64, length: u64) -> Option<u64> {
+    let from_end = length.checked_sub(number.unsigned_abs());
+    let at = if number < 0 { from_end } else { Some(number as u64) };
+    at.filter(|at| *at < length)
+}
+
 impl Pick {
+    /// Resolves it against the length of a dimension; None: the index is out of range.
+    pub fn span(of: Option<Pick>, length: u64) -> Option<Span> {
+        Some(match of {
+            Some(Pick::Index(number)) => Span { start: index(number, length)?, count: 1, step: 1 },
+            Some(Pick::Range(slice)) => slice.resolve(length),
+            _ => Slice::default().resolve(length),
+        })
+    }
+
     fn parse(text: &str) -> Option<Pick> {
         if text == "..." {
             return Some(Pick::Rest);
@@ -90,6 +107,26 @@ impl Picks {
         })
     }
 
+    pub fn of(slice: Slice) -> Picks {
+        Picks(vec![Pick::Range(slice)])
+    }
+
+    /// Returns the parts for so many dimensions, None where there is none; `Err`: the number of
+    /// parts, which are too many.
+    pub fn expanded(&self, ndim: usize) -> Result<Vec<Option<Pick>>, usize> {
+        let named = self.0.iter().filter(|pick| **pick != Pick::Rest).count();
+        let rest = ndim.checked_sub(named).ok_or(named)?;
+        let mut of = Vec::new();
+        for pick in &self.0 {
+            match pick {
+                Pick::Rest => of.resize(of.len() + rest, None),
+                pick => of.push(Some(*pick)),
+            }
+        }
+        of.resize(ndim, None);
+        Ok(of)
+    }
+
     /// Returns the slice, if this is one of one dimension.
     pub fn slice(&self) -> Option<Slice> {
         match self.0.as_slice() {
@@ -108,6 +145,19 @@ impl Picks {
 }
 
 impl Rows {
+    /// Returns the rows of a list, all of which must exist among so many; negative ones count from
+    /// the end. None: it is a range.
+    pub fn list(&self, path: &FileName, length: u64) -> Result<Option<Vec<u64>>, Failure> {
+        let Rows::List(list) = self else {
+            return Ok(None);
+        };
+        let row = |row: &i64| {
+            let found = index(*row, length);
+            found.ok_or_else(|| failure!("{path}: there is no row {row}, it has {length}"))
+        };
+        list.iter().map(row).collect::<Result<_, _>>().map(Some)
+    }
+
     pub fn parse(text: &str) -> Result<Rows, String> {
         let parsed = if text.contains(':') {
             match Pick::parse(text) {

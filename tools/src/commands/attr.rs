@@ -4,9 +4,8 @@
 //! `get` prints the value of one attribute, or one JSON object of all.
 
 use crate::array::attributes;
-use crate::array::dataset::Dataset;
-use crate::cli::groups::FrameInput;
 use crate::cli::{Attr, AttrAction, AttrOptions};
+use crate::content::Content;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
 use crate::file_name::FileName;
@@ -34,21 +33,17 @@ fn get(path: &FileName, name: Option<&str>, options: &AttrOptions) -> Result<Exi
         return Err(usage!("--raw is for one value, to get or to set"));
     }
     check(path)?;
-    let dataset = Dataset::read(
-        path,
-        &FrameInput::default(),
-        Options::new().follow_links(options.follow_links),
-    )?;
+    let content = Content::dataset(path, None, &Options::new().follow_links(options.follow_links))?;
     let mut output = Output::standard();
     match name {
-        Some(name) if raw => output.bytes(dataset.stored_attribute(name)?)?,
-        Some(name) => output.line(dataset.attribute(name)?)?,
+        Some(name) if raw => output.bytes(content.stored_attribute(path, name)?)?,
+        Some(name) => output.line(content.attribute(path, name)?)?,
         None => {
-            let names = dataset.attribute_names();
+            let names = content.attribute_names();
             output.text("{")?;
             for (i, name) in names.iter().enumerate() {
                 let (separator, key) = (if i > 0 { "," } else { "" }, serde_json::json!(name));
-                let value = attributes::as_json(&dataset.attribute(name)?);
+                let value = attributes::as_json(&content.attribute(path, name)?);
                 output.text(format_args!("{separator}\n  {key}: {value}"))?;
             }
             output.line(if names.is_empty() { "}" } else { "\n}" })?;
@@ -61,13 +56,13 @@ fn get(path: &FileName, name: Option<&str>, options: &AttrOptions) -> Result<Exi
 fn change(
     path: &FileName,
     options: &AttrOptions,
-    change: impl FnOnce(&mut Dataset) -> Result,
+    change: impl FnOnce(&mut Content) -> Result,
 ) -> Result<Exit> {
     check(path)?;
     let opening = Options::new().follow_links(options.follow_links);
-    let mut dataset = Dataset::open_for_writing(path, &options::sync(opening, &options.sync))?;
-    change(&mut dataset)?;
-    dataset.commit()?;
+    let mut content = Content::open_for_writing(path, &options::sync(opening, &options.sync))?;
+    change(&mut content)?;
+    content.commit(path)?;
     Ok(Exit::Done)
 }
 
@@ -80,24 +75,24 @@ fn set(
 ) -> Result<Exit> {
     if options.raw {
         let bytes = files::read_all(value)?;
-        return change(path, options, |dataset| dataset.set_stored_attribute(name, fixed, &bytes));
+        return change(path, options, |content| content.set_stored_attribute(path, (name, fixed), &bytes));
     }
     let text = std::str::from_utf8(value.bytes()).ok();
     let Some(json) = text.filter(|text| attributes::is_json(text)) else {
         return Err(usage!("the value is JSON, as 1.5, '\"text\"' or '[1, 2]', not '{value}'"));
     };
-    change(path, options, |dataset| dataset.set_attribute(name, fixed, json))
+    change(path, options, |content| content.set_attribute(path, (name, fixed), json))
 }
 
 fn remove(path: &FileName, name: &str, options: &AttrOptions) -> Result<Exit> {
     if options.raw {
         return Err(usage!("--raw is for one value, to get or to set"));
     }
-    change(path, options, |dataset| {
-        if !dataset.attribute_names().contains(&name) {
+    change(path, options, |content| {
+        if !content.attribute_names().contains(&name) {
             return Err(failure!("{path}: there is no attribute '{name}'"));
         }
-        dataset.remove_attribute(name)
+        content.remove_attribute(path, name)
     })
 }
 

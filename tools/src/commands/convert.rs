@@ -1,14 +1,15 @@
 //! `holdall convert`: what IN is and what OUT becomes. Bags and files of records are for `bag::convert`.
 
 use crate::array::convert::format_of;
-use crate::array::dataset::Dataset;
 use crate::cli::Convert;
 use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
+use crate::content::Content;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
 use crate::file_name::FileName;
 use crate::rows::compression;
+use crate::rows::convert::StoredRows;
 use crate::superchunk::source::Damage;
 use crate::{array, bag, cli, options, output, rows, standard, superchunk, usage};
 use holdall::Format;
@@ -77,7 +78,7 @@ impl Conversion<'_> {
     }
 
     /// Refuses options that are not for what IN is and OUT becomes.
-    fn check_options(&self, to: DataFormat, dataset: Option<&Dataset>) -> Result {
+    fn check_options(&self, to: DataFormat, dataset: Option<&Content>) -> Result {
         let is_table = dataset.is_some_and(|dataset| dataset.table().is_some());
         let has_text = matches!(self.from, Some(DataFormat::Csv | DataFormat::Jsonl));
         let has_rows = is_table || has_text;
@@ -170,7 +171,7 @@ impl Conversion<'_> {
 
     /// Opens IN if it is a dataset; a frame without a shape is an array of one dimension if OUT
     /// stores arrays.
-    fn dataset(&self) -> Result<Option<(Dataset, Damage)>> {
+    fn dataset(&self) -> Result<Option<(Content, Damage)>> {
         let (args, at) = (self.args, self.args.frame.at);
         if self.from.is_some() {
             return Ok(None);
@@ -189,28 +190,28 @@ impl Conversion<'_> {
             return Ok(None);
         }
         let options = options::reading(&args.reading);
-        Dataset::read_skipping(self.input, &args.frame, options, args.skip_damaged).map(Some)
+        Content::dataset_skipping(self.input, at, options, args.skip_damaged).map(Some)
     }
 
     fn run(mut self) -> Result<Exit> {
         let (args, input, out) = (self.args, self.input, self.out);
         self.find_from()?;
-        let mut dataset = self.dataset()?;
+        let dataset = self.dataset()?;
         let is_table = dataset.as_ref().is_some_and(|(dataset, _)| dataset.table().is_some());
         let has_rows = matches!(self.from, Some(DataFormat::Csv | DataFormat::Jsonl));
         let to = target(args, out, is_table || has_rows);
         self.check(to, is_table)?;
         self.check_options(to, dataset.as_ref().map(|(dataset, _)| dataset))?;
-        if let (Some((dataset, _)), Some(picks)) = (&mut dataset, &args.slice) {
-            dataset.slice(picks)?;
-        }
         match (dataset, self.from) {
-            (Some((dataset, mut damage)), _) => {
-                array::files::refuse_unknown(&dataset, format_of(to))?;
+            (Some((content, mut damage)), _) => {
+                array::files::refuse_unknown(input, &content, format_of(to))?;
+                let (content, _) = content.select(input, args.slice.as_ref(), None)?;
+                let (content, list) = content.select(input, None, args.rows.as_ref())?;
+                let rows = StoredRows { path: input, content: &content, list: list.as_deref() };
                 if is_arrow(to) {
-                    return rows::convert::dataset(args, &dataset, out, to);
+                    return rows::convert::dataset(args, &rows, out, to);
                 }
-                array::convert::array(args, &dataset, &mut damage, out, to)
+                array::convert::array(args, &rows, &mut damage, out, to)
             }
             (None, Some(from @ (DataFormat::Npy | DataFormat::Raw))) => {
                 array::convert::items(args, input, from, out, to)

@@ -1,11 +1,10 @@
 //! `holdall diff`: whether two containers have the same content, whatever stores it, and where they differ.
 
 use super::boxes::{Boxes, position};
-use super::content::{BOX, Content, Part};
 use super::numbers;
-use crate::array::dataset;
 use crate::cli::Diff;
 use crate::cli::usage::Usage;
+use crate::content::{BOX, Content, Part, has_objects};
 use crate::failure::{Exit, Failure, Result, library};
 use crate::output::Output;
 use crate::superchunk::source::resize;
@@ -117,7 +116,7 @@ impl Differences<'_> {
         let (a, b) = (&self.args.left, &self.args.right);
         let ([_, x], [_, y]) = (left.names(), right.names());
         let is_bytes = |content: &Content| match content {
-            Content::Array(array) => !dataset::has_objects(array),
+            Content::Array(array) => !has_objects(array),
             content => matches!(content, Content::Schunk(_)),
         };
         // an array and a superchunk are compared as bytes
@@ -183,7 +182,7 @@ impl Differences<'_> {
             *n = (*n).min(*m);
         }
         let mut found = Positions::default();
-        if dataset::has_objects(a.array) {
+        if has_objects(a.array) {
             // the pickles of Python objects
             for i in 0..common.len() {
                 let x = a.array.read_object(i).map_err(library(a.path))?;

@@ -1,14 +1,14 @@
 //! `holdall head`, `tail` and `sample`: `cat` with a selection.
 
 use super::cat;
-use super::content::Content;
 use crate::array::cat::refuse_terminal;
 use crate::cli::Cat;
 use crate::cli::excerpts::{Excerpt, Sample};
 use crate::cli::groups::Numbers;
-use crate::cli::slice::{Pick, Picks, Rows, Slice};
+use crate::cli::slice::{Picks, Rows, Slice};
 use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
+use crate::content::Content;
 use crate::failure::{Exit, Result};
 use crate::output::printed;
 use crate::superchunk::source::Source;
@@ -17,7 +17,7 @@ use holdall::Epoch;
 
 fn with_slice(args: &Excerpt, usage: &Usage, slice: Slice) -> Result<Exit> {
     let mut cat = args.cat();
-    cat.select.slice = Some(Picks(vec![Pick::Range(slice)]));
+    cat.select.slice = Some(Picks::of(slice));
     cat::run(&cat, usage)
 }
 

@@ -7,9 +7,9 @@
 //! - `dtype`: string, and `shape`: list of numbers; of an array
 //! - `rows`: number, and `columns`: list of `{"name", "dtype", "shape"}`; of a table
 
-use super::content::{Content, column_members, columns};
 use crate::cli::Ls;
 use crate::cli::groups::Reading;
+use crate::content::{Content, column_members, columns};
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, system};
 use crate::file_name::FileName;

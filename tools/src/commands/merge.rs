@@ -1,11 +1,10 @@
 //! `holdall merge`: several containers of a kind into one.
 
-use super::content::{columns, joined};
 use super::convert::by_name;
 use crate::array::convert::format_of;
-use crate::array::dataset::{Content, Dataset};
 use crate::cli::usage::Usage;
 use crate::cli::{Merge, operands};
+use crate::content::{Content, columns, joined};
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, creation, library};
 use crate::file_name::FileName;
@@ -43,8 +42,7 @@ pub fn run(args: &Merge, usage: &Usage) -> Result<Exit> {
         }
         Container::Bag => bag::merge::run(args, inputs, out),
         Container::Dataset => {
-            let open =
-                |input: &FileName| Dataset::read(input, &Default::default(), reading.clone());
+            let open = |input| Ok((input, Content::dataset(input, None, &reading)?));
             datasets(args, inputs.iter().map(open).collect::<Result<_>>()?, out)
         }
         Container::Superchunk => {
@@ -55,38 +53,34 @@ pub fn run(args: &Merge, usage: &Usage) -> Result<Exit> {
 
 /// Concatenates arrays along their first dimension, or the rows of tables. The result has the
 /// format, the chunks and the attributes of the first one.
-fn datasets(args: &Merge, datasets: Vec<Dataset>, out: &FileName) -> Result<Exit> {
-    let first = &datasets[0];
-    for dataset in &datasets {
-        if type_of(dataset) != type_of(first) || dataset.format != first.format {
-            return Err(failure!(
-                "{}: it is {}, and {} is {}",
-                dataset.path,
-                described(dataset),
-                first.path,
-                described(first)
-            ));
+fn datasets(args: &Merge, datasets: Vec<(&FileName, Content)>, out: &FileName) -> Result<Exit> {
+    let (first_path, first) = &datasets[0];
+    let format = first.format();
+    for (path, dataset) in &datasets {
+        if type_of(dataset) != type_of(first) || dataset.format() != format {
+            let (this, other) = (described(dataset), described(first));
+            return Err(failure!("{path}: it is {this}, and {first_path} is {other}"));
         }
     }
     let named = by_name(out);
-    if named.is_some_and(|to| format_of(to) != Some(first.format)) || detect::is_named_bag(out) {
-        let format = detect::format_name(first.format);
-        return Err(usage!("'{out}' is not a name of {format}, the format of '{}'", first.path));
+    if named.is_some_and(|to| format_of(to) != Some(format)) || detect::is_named_bag(out) {
+        let format = detect::format_name(format);
+        return Err(usage!("'{out}' is not a name of {format}, the format of '{first_path}'"));
     }
     signals::catch();
     progress::begin("merge");
-    let mut merged = create(args, first, out)?;
-    if first.format != Format::Bloscpack {
-        array::attributes::copy(first, &mut merged)?;
+    let mut merged = create(args, (first_path, first), out)?;
+    if format != Format::Bloscpack {
+        array::attributes::copy((first, first_path), (&mut merged, out))?;
     }
-    let all: u64 = datasets.iter().map(Dataset::rows).sum();
-    for dataset in &datasets {
-        append(&mut merged, dataset, all)?;
+    let all: u64 = datasets.iter().map(|(_, dataset)| dataset.len()).sum();
+    for (path, dataset) in &datasets {
+        append((&mut merged, out), (dataset, path), all)?;
     }
     if signals::stopped() {
         return Err(Failure::Stopped);
     }
-    merged.commit()?;
+    merged.commit(out)?;
     progress::end();
     let (n, s) = (datasets.len(), plural(datasets.len() as u64));
     let what = if first.table().is_some() { "table" } else { "array" };
@@ -95,59 +89,52 @@ fn datasets(args: &Merge, datasets: Vec<Dataset>, out: &FileName) -> Result<Exit
 }
 
 /// The types of the columns, or of the items and the shape of a row.
-fn type_of(dataset: &Dataset) -> Vec<(String, String)> {
+fn type_of(dataset: &Content) -> Vec<(String, String)> {
     let row = |array: &Array| {
         let shape = array.shape().get(1..).unwrap_or_default();
         format!("{} {shape:?}", array.dtype())
     };
-    match &dataset.content {
-        Content::Array(array) => vec![(String::new(), row(array))],
-        Content::Table(table) => {
-            columns(table).map(|(name, column)| (name.to_owned(), row(column))).collect()
-        }
-    }
+    let columns = dataset.table().into_iter().flat_map(columns);
+    let all = dataset.array().map(|array| ("", array)).into_iter().chain(columns);
+    all.map(|(name, array)| (name.to_owned(), row(array))).collect()
 }
 
-fn described(dataset: &Dataset) -> String {
+fn described(dataset: &Content) -> String {
     let types = type_of(dataset).into_iter();
     let types: Vec<String> = types.map(|(name, row)| format!("{name} {row}")).collect();
     let kind = if dataset.table().is_some() { "a table" } else { "an array" };
-    let format = detect::format_name(dataset.format);
+    let format = detect::format_name(dataset.format());
     format!("{kind} of {format} with rows of{}", types.join(","))
 }
 
 /// Creates a dataset without rows, which appears with its commit.
-fn create(args: &Merge, like: &Dataset, out: &FileName) -> Result<Dataset> {
+fn create(args: &Merge, (path, like): (&FileName, &Content), out: &FileName) -> Result<Content> {
     let options = options::given(Options::new(), args.reading.threads, Options::threads);
     let (options, force) = (options::sync(options, &args.sync), args.output.force);
-    let content = match &like.content {
+    let (format, out_name) = (like.format(), Location::from(out));
+    let content = match like {
         Content::Array(array) => {
             let Some((_, row)) = array.shape().split_first() else {
-                return Err(failure!("{}: an array without dimensions has no rows", like.path));
+                return Err(failure!("{path}: an array without dimensions has no rows"));
             };
             let shape: Vec<u64> = std::iter::once(0).chain(row.iter().copied()).collect();
-            let mut layout = ArrayLayout::new(like.format).chunks(array.chunk_shape());
-            if detect::is_frame(like.format) {
+            let mut layout = ArrayLayout::new(format).chunks(array.chunk_shape());
+            if detect::is_frame(format) {
                 layout = layout.blocks(array.block_shape());
             }
             let create = if force { Array::replace } else { Array::create };
-            create(Location::from(out), &array.dtype(), &shape, &layout, &options)
-                .map(Content::Array)
+            create(out_name, &array.dtype(), &shape, &layout, &options).map(Content::Array)
         }
         Content::Table(table) => {
             let types: Vec<(&str, String)> =
                 columns(table).map(|(name, column)| (name, dtype(column))).collect();
             let types: Vec<(&str, &str)> = types.iter().map(|(n, t)| (*n, &t[..])).collect();
             let create = if force { Table::replace } else { Table::create };
-            create(Location::from(out), like.format, &types, &options).map(Content::Table)
+            create(out_name, format, &types, &options).map(Content::Table)
         }
+        _ => return Err(failure!("{path}: it has no rows")),
     };
-    Ok(Dataset {
-        path: out.clone(),
-        at: None,
-        format: like.format,
-        content: content.map_err(creation(out, force))?,
-    })
+    content.map_err(creation(out, force))
 }
 
 /// The type of a column, with the shape of its items.
@@ -158,10 +145,13 @@ fn dtype(column: &Array) -> String {
     }
 }
 
-fn append(merged: &mut Dataset, dataset: &Dataset, all: u64) -> Result {
-    let (rows, done) = (dataset.rows(), merged.rows());
-    let path = merged.path.clone();
-    match (&mut merged.content, &dataset.content) {
+fn append(
+    (merged, out): (&mut Content, &FileName),
+    (dataset, path): (&Content, &FileName),
+    all: u64,
+) -> Result {
+    let (rows, done) = (dataset.len(), merged.len());
+    match (merged, dataset) {
         (Content::Array(to), Content::Array(from)) => {
             let row = from.shape()[1..].iter().product::<u64>() * from.item_size() as u64;
             let chunk = from.chunk_shape().first().copied().unwrap_or(1).max(1);
@@ -172,8 +162,8 @@ fn append(merged: &mut Dataset, dataset: &Dataset, all: u64) -> Result {
                 bytes.resize((n * row) as usize, 0);
                 let rest = from.shape()[1..].iter().map(|n| 0..*n);
                 let part: Vec<_> = std::iter::once(begin..begin + n).chain(rest).collect();
-                from.read_bytes(&part[..], &mut bytes).map_err(library(&dataset.path))?;
-                to.append_bytes(0, n, &bytes).map_err(library(&path))?;
+                from.read_bytes(&part[..], &mut bytes).map_err(library(path))?;
+                to.append_bytes(0, n, &bytes).map_err(library(out))?;
                 if !progress::report(done + begin + n, all) {
                     return Err(Failure::Stopped);
                 }
@@ -181,8 +171,8 @@ fn append(merged: &mut Dataset, dataset: &Dataset, all: u64) -> Result {
             Ok(())
         }
         (Content::Table(to), Content::Table(from)) => {
-            let stream = from.to_arrow(.., 0).map_err(library(&dataset.path))?.into_stream();
-            to.append_arrow(stream).map_err(library(&path))?;
+            let stream = from.to_arrow(.., 0).map_err(library(path))?.into_stream();
+            to.append_arrow(stream).map_err(library(out))?;
             progress::report(done + rows, all);
             Ok(())
         }

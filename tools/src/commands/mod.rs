@@ -5,7 +5,6 @@ pub mod attr;
 pub mod boxes;
 pub mod cat;
 pub mod chart;
-pub mod content;
 pub mod convert;
 pub mod diff;
 pub mod excerpt;

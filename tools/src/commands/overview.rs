@@ -11,9 +11,9 @@
 //! - `item_size`: number of bytes of an item of a superchunk
 //! - `compression`: `"none"` or `"zstd"`, of the records of a bag; null: its shards differ
 
-use super::content::{Content, column_members, columns};
 use crate::cli::excerpts::Overview;
 use crate::cli::usage::Usage;
+use crate::content::{Content, column_members, columns};
 use crate::failure::{Exit, Result};
 use crate::output::Output;
 use crate::report::printable;

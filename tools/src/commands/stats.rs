@@ -1,10 +1,10 @@
 //! `holdall stats`: summaries of the values of a table, an array, a bag or a superchunk.
 
-use super::content::{BOX, Content, Part, column, joined};
 use super::numbers::{self, BLOCK, Summary, shortest};
 use super::table;
 use crate::cli::Stats;
 use crate::cli::usage::Usage;
+use crate::content::{BOX, Content, Part, column, joined};
 use crate::failure::{Exit, Failure, Result, library};
 use crate::file_name::FileName;
 use crate::output::Output;

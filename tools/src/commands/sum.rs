@@ -1,21 +1,21 @@
 //! `holdall sum`: a digest of the content, the same however it is stored: of records after their lengths, as
 //! `cat --lengths` prints them, otherwise of what `cat --to raw` prints.
 
-use crate::array::cat::Items;
-use crate::array::dataset::{Content, Dataset, has_objects, in_c_order};
+use crate::array::selection::each_piece;
 use crate::bag::Access;
 use crate::cli::Sum;
 use crate::cli::slice::Picks;
 use crate::cli::usage::Usage;
+use crate::content::{Content, has_objects, in_c_order};
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, library};
 use crate::file_name::FileName;
 use crate::output::Output;
-use crate::rows::frame::{Batch, Selected, Stored};
+use crate::rows::frame::{Batch, Stored};
 use crate::superchunk::cat::give;
 use crate::superchunk::source::{Damage, Source};
 use crate::{failure, options, progress, report, signals};
-use holdall::{Array, Checksum, Format, Options, Schunk, Table};
+use holdall::{Checksum, Format, Options, Schunk, Table};
 
 /// Bytes of rows that are hashed at once.
 const ROWS: usize = 1 << 16;
@@ -61,22 +61,12 @@ impl Summing<'_> {
         schunk.checksum(self.checksum).map(|(digest, _)| digest).map_err(library(path))
     }
 
-    fn items(&self, path: &FileName, array: &Array) -> Result<Vec<u8>> {
-        if has_objects(array) {
-            return Err(failure!("{path}: objects of Python have no digest"));
-        }
-        let items = Items::of(array, path, self.slice, None)?;
-        self.hash(|take| items.each(&mut Damage::new(path), take))
-    }
-
     /// The rows as `cat --to raw` prints them: the items of each row end to end.
     fn rows(&self, path: &FileName, table: &Table) -> Result<Vec<u8>> {
-        Picks::plain(self.slice, "a table")?;
-        let stored = Stored::of_table(path, table, None)?;
-        let selected = Selected::new(path, None, self.slice, table.rows())?;
+        let stored = Stored::of_table(path, table, None, None)?;
         let mut rows = Vec::new();
         self.hash(|take| {
-            stored.each(&selected, &mut Damage::new(path), |batch: &Batch| {
+            stored.each(&mut Damage::new(path), |batch: &Batch| {
                 for i in 0..batch.rows {
                     batch.put_row(&stored.frame, i, &mut rows);
                     if rows.len() >= ROWS || i + 1 == batch.rows {
@@ -90,17 +80,23 @@ impl Summing<'_> {
     }
 
     fn dataset(&self, path: &FileName) -> Result<Vec<u8>> {
-        let dataset = Dataset::read(path, &self.args.source.frame, self.options.clone())?;
-        match &dataset.content {
+        let content = Content::dataset(path, self.args.source.frame.at, &self.options)?;
+        let (content, _) = content.select(path, self.slice, None)?;
+        match &content {
+            Content::Table(table) => self.rows(path, table),
+            Content::Array(array) if has_objects(array) => {
+                Err(failure!("{path}: objects of Python have no digest"))
+            }
             Content::Array(array)
-                if dataset.format == Format::Bloscpack
+                if array.format() == Format::Bloscpack
                     && self.slice.is_none()
                     && in_c_order(array) =>
             {
                 self.stored(path)
             }
-            Content::Array(array) => self.items(path, array),
-            Content::Table(table) => self.rows(path, table),
+            Content::Array(array) => self
+                .hash(|take| each_piece(array, None, false, (path, &mut Damage::new(path)), take)),
+            _ => self.stored(path),
         }
     }
 

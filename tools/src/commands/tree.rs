@@ -1,9 +1,9 @@
 //! `holdall tree`: folders, containers, columns, and how these are stored, drawn as a tree.
 
-use super::content::{Content, columns};
 use super::ls::{Found, Walk};
 use crate::array::coding::Coding;
 use crate::cli::excerpts::Tree;
+use crate::content::{Content, columns};
 use crate::failure::{Exit, Result};
 use crate::file_name::FileName;
 use crate::output::Output;

@@ -1,7 +1,7 @@
 //! `holdall trim`: removes rows of an array or a table.
 
-use crate::array::dataset::{Content, Dataset};
 use crate::cli::Trim;
+use crate::content::Content;
 use crate::detect;
 use crate::failure;
 use crate::failure::{Exit, Result, library};
@@ -12,14 +12,9 @@ use std::ops::Range;
 
 fn remove(content: &mut Content, rows: Range<u64>) -> holdall::Result<()> {
     match content {
-        Content::Table(table) => {
-            table.remove(rows.start, rows.end - rows.start)?;
-            table.commit()
-        }
-        Content::Array(array) => {
-            array.remove(0, rows)?;
-            array.commit()
-        }
+        Content::Table(table) => table.remove(rows.start, rows.end - rows.start),
+        Content::Array(array) => array.remove(0, rows),
+        _ => Ok(()),
     }
 }
 
@@ -58,15 +53,16 @@ pub fn run(args: &Trim) -> Result<Exit> {
         }
         _ => {}
     }
-    let mut dataset = Dataset::open_for_writing(path, &options::sync(options, &args.sync))?;
-    if dataset.array().is_some_and(|array| array.shape().is_empty()) {
+    let mut content = Content::open_for_writing(path, &options::sync(options, &args.sync))?;
+    if content.array().is_some_and(|array| array.shape().is_empty()) {
         return Err(failure!("{path}: an array without dimensions has no rows"));
     }
-    let all = dataset.rows();
+    let all = content.len();
     let rows = removed(args, all)?;
     let gone = rows.end - rows.start;
     if gone > 0 {
-        remove(&mut dataset.content, rows).map_err(library(path))?;
+        remove(&mut content, rows).map_err(library(path))?;
+        content.commit(path)?;
     }
     let (suffix, now) = (plural(gone), all - gone);
     report::note(&format!("{path}: {gone} row{suffix} gone, now {now}"));

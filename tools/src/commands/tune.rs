@@ -1,12 +1,12 @@
 //! `holdall tune`: tries encodings on a sample of the data, and recommends some.
 
-use super::content::{Content, Part, column, joined};
 use super::{chart, table};
 use crate::array::npy::Npy;
 use crate::cli::Tune;
 use crate::cli::groups::{self, FileInput};
 use crate::cli::usage::Usage;
 use crate::cli::values::{DataFormat, Goal};
+use crate::content::{Content, Part, column, joined};
 use crate::failure::{Exit, Failure, Result, library, system};
 use crate::file_name::FileName;
 use crate::files::{Input, OutputFile};

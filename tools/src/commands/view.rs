@@ -1,12 +1,12 @@
 //! `holdall view`: a plane of an array as a picture, and histograms.
 
 use super::chart;
-use super::content::{BOX, Content, Part, column};
 use super::numbers::{self, short};
 use crate::cli::View;
 use crate::cli::groups::Source;
-use crate::cli::slice::{Pick, Picks, Slice, Span};
+use crate::cli::slice::{Pick, Picks, Span};
 use crate::cli::usage::Usage;
+use crate::content::{BOX, Content, Part, column};
 use crate::failure::{Exit, Result};
 use crate::file_name::FileName;
 use crate::files::{self, OutputFile};
@@ -55,18 +55,9 @@ type Plane = (Option<usize>, Option<usize>, Vec<Span>);
 /// Returns what a selection shows, or why it cannot be selected.
 fn plane(part: &Part, picks: Picks) -> Result<Plane, String> {
     let ndim = part.shape.len();
-    let named = picks.0.iter().filter(|pick| **pick != Pick::Rest).count();
-    if named > ndim {
-        return Err(format!("it has {named} parts, and the array has {ndim} dimensions"));
-    }
-    let mut of: Vec<Option<Pick>> = Vec::new();
-    for pick in picks.0 {
-        match pick {
-            Pick::Rest => of.resize(of.len() + ndim - named, None),
-            pick => of.push(Some(pick)),
-        }
-    }
-    of.resize(ndim, None);
+    let of = picks
+        .expanded(ndim)
+        .map_err(|named| format!("it has {named} parts, and the array has {ndim} dimensions"))?;
     // dimensions with a range in --slice are shown first, then the last ones
     let free = (0..ndim).filter(|d| !matches!(of[*d], Some(Pick::Index(_))));
     let (given, rest): (Vec<usize>, Vec<usize>) = free.partition(|d| of[*d].is_some());
@@ -74,16 +65,9 @@ fn plane(part: &Part, picks: Picks) -> Result<Plane, String> {
     let mut shown = free.split_off(free.len().saturating_sub(2));
     shown.sort_unstable();
     let span = |(d, (length, pick)): (usize, (&u64, &Option<Pick>))| {
-        let span = match pick {
-            Some(Pick::Index(index)) => {
-                let at = if *index < 0 { index.saturating_add_unsigned(*length) } else { *index };
-                let at = u64::try_from(at).ok().filter(|at| at < length);
-                let outside = || format!("{index} is not inside dimension {d} of length {length}");
-                Span { start: at.ok_or_else(outside)?, count: 1, step: 1 }
-            }
-            Some(Pick::Range(slice)) => slice.resolve(*length),
-            _ => Slice::default().resolve(*length),
-        };
+        let index = || if let Some(Pick::Index(index)) = pick { *index } else { 0 };
+        let outside = || format!("{} is not inside dimension {d} of length {length}", index());
+        let span = Pick::span(*pick, *length).ok_or_else(outside)?;
         if span.step < 0 {
             return Err("view takes steps of at least 1".to_owned());
         }

@@ -5,10 +5,10 @@ use super::frame::{Batch, Stored};
 use super::target::Target;
 use super::text::TextOptions;
 use super::{load, packed};
-use crate::array::dataset::Dataset;
 use crate::array::npy::Npy;
 use crate::cli::Append;
 use crate::cli::values::DataFormat;
+use crate::content::Content;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::Input;
 use crate::report::plural;
@@ -22,9 +22,9 @@ pub fn run(args: &Append) -> Result<Exit> {
     let options = options::codecs(options::sync(options, &args.sync), &args.encoding)?;
     let options = options::given(options, args.threads, Options::threads);
     let options = options::given(options, args.memory_limit, Options::memory_limit);
-    let dataset = Dataset::open_for_writing(path, &options)?;
+    let content = Content::open_for_writing(path, &options)?;
     progress::begin("append");
-    let appended = load_all(args, dataset);
+    let appended = load_all(args, content);
     progress::end();
     let (rows, total) = appended?;
     let (suffix, done) = (plural(rows), args.before.map_or("appended", |_| "inserted"));
@@ -34,27 +34,27 @@ pub fn run(args: &Append) -> Result<Exit> {
 
 /// Appends all rows and commits. Returns the number of rows that were appended, and that the table
 /// has then. A NumPy file has its own columns; text and raw bytes have those of the table.
-fn load_all(args: &Append, dataset: Dataset) -> Result<(u64, u64)> {
+fn load_all(args: &Append, content: Content) -> Result<(u64, u64)> {
     let (path, format) = (&args.path, superchunk::append::format(args));
-    let Some(table) = dataset.table() else {
+    let Some(table) = content.table() else {
         return Err(failure!("{path}: it is no table"));
     };
     if let Some(row) = args.before.filter(|row| *row > table.rows()) {
         let (have, suffix) = (table.rows(), plural(table.rows()));
         return Err(failure!("{path}: it has {have} row{suffix}, so there is no row {row}"));
     }
-    let expected = Stored::of_table(path, table, None)?.frame;
+    let expected = Stored::of_table(path, table, None, None)?.frame;
     let mut target;
     if format == Some(DataFormat::Npy) {
         let mut input = Input::open(&args.input, Some(path))?;
         let npy = Npy::read(&mut input)?;
         let (frame, rows) = packed::columns(&input, &npy)?;
-        target = Target::append(&frame, &expected, dataset, &args.input)?;
+        target = Target::append(&frame, &expected, (path, content), &args.input)?;
         target.before = args.before;
         let mut take = |batch: &Batch| target.take(&frame, batch);
         packed::rows(&frame, &mut input, Some(rows), &mut take)?;
     } else {
-        target = Target::append(&expected, &expected, dataset, path)?;
+        target = Target::append(&expected, &expected, (path, content), path)?;
         target.before = args.before;
         let mut take = |batch: &Batch| target.take(&expected, batch);
         if let Some(options) = TextOptions::new(format, &args.text, None) {
@@ -76,5 +76,5 @@ fn load_all(args: &Append, dataset: Dataset) -> Result<(u64, u64)> {
         return Err(Failure::Stopped);
     }
     target.commit()?;
-    Ok((target.rows, target.dataset.rows()))
+    Ok((target.rows, target.content.len()))
 }

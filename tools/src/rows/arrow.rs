@@ -1,6 +1,6 @@
 //! Rows of a table in Arrow's IPC format.
 
-use super::frame::{Selected, Stored};
+use super::frame::Stored;
 use crate::failure;
 use crate::failure::{Result, library};
 use crate::file_name::FileName;
@@ -24,21 +24,14 @@ fn batch(mut array: ArrowArray, schema: &FFI_ArrowSchema, path: &FileName) -> Re
     Ok(StructArray::from(data.map_err(failed(path))?).into())
 }
 
-/// Prints the selected rows of the columns of a frame, as a file or a stream.
-pub fn table(
-    stored: &Stored,
-    table: &Table,
-    selected: &Selected,
-    is_file: bool,
-    output: &mut Output,
-) -> Result {
+/// Prints the columns of a frame, as a file or a stream.
+pub fn table(stored: &Stored, table: &Table, is_file: bool, output: &mut Output) -> Result {
     let path = stored.path;
-    if !selected.is_range() {
-        return Err(failure!("{path}: --to arrow takes rows that stand side by side, --rows A:B"));
+    if stored.list.is_some() {
+        return Err(failure!("{path}: --to arrow takes a range of rows, --rows A:B:C"));
     }
     let columns = stored.frame.columns.iter().map(|column| column.name.as_str());
-    let rows = selected.span.start..selected.span.start + selected.count;
-    let reader = table.columns_to_arrow(&columns.collect::<Vec<_>>(), rows, 0);
+    let reader = table.columns_to_arrow(&columns.collect::<Vec<_>>(), .., 0);
     let reader = reader.map_err(library(path))?;
     let fields = schema(reader.schema().map_err(library(path))?);
     let schema = Schema::try_from(&fields).map_err(failed(path))?;

@@ -11,10 +11,10 @@ use super::text::TextOptions;
 use super::{arrow, columns, load, packed};
 use crate::array::attributes;
 use crate::array::convert::format_of;
-use crate::array::dataset::{Content, Dataset};
 use crate::array::npy::Npy;
 use crate::cli::Convert;
 use crate::cli::values::DataFormat;
+use crate::content::Content;
 use crate::failure::{Exit, Failure, Result, library};
 use crate::file_name::FileName;
 use crate::files::{Input, OutputFile};
@@ -24,10 +24,16 @@ use crate::superchunk::source::Damage;
 use crate::{failure, progress, report, signals};
 use holdall::Format;
 
+/// A table or an array, of which rows may be listed.
+pub struct StoredRows<'a> {
+    pub path: &'a FileName,
+    pub content: &'a Content,
+    pub list: Option<&'a [u64]>,
+}
+
 /// Converts a table or an array, also one in a Bloscpack file, whose metadata become attributes.
-pub fn dataset(args: &Convert, dataset: &Dataset, out: &FileName, to: DataFormat) -> Result<Exit> {
-    let (input, dataset) = (&dataset.path, Some(dataset));
-    Conversion { args, dataset, input, from: None, out, to }.run()
+pub fn dataset(args: &Convert, of: &StoredRows, out: &FileName, to: DataFormat) -> Result<Exit> {
+    Conversion { args, dataset: Some(of), input: of.path, from: None, out, to }.run()
 }
 
 /// Converts a file that has rows.
@@ -43,7 +49,7 @@ pub fn file(
 
 struct Conversion<'a> {
     args: &'a Convert,
-    dataset: Option<&'a Dataset>,
+    dataset: Option<&'a StoredRows<'a>>,
     input: &'a FileName,
     /// What the input is if it is no dataset.
     from: Option<DataFormat>,
@@ -53,7 +59,7 @@ struct Conversion<'a> {
 
 /// Where the rows come from.
 enum Rows<'a> {
-    Stored(Stored<'a>, Selected),
+    Stored(Stored<'a>),
     Text(TextFile, TextOptions<'a>, Selected),
     Packed(Input),
 }
@@ -75,9 +81,9 @@ impl Source<'_> {
         };
         match &mut self.rows {
             Rows::Packed(input) => packed::rows(frame, input, Some(self.count), &mut pass_on),
-            Rows::Stored(stored, selected) => {
+            Rows::Stored(stored) => {
                 let (mut done, size) = (0, frame.row_bytes() as u64);
-                stored.each(selected, &mut self.damage, |batch| {
+                stored.each(&mut self.damage, |batch| {
                     if signals::stopped() {
                         return Err(Failure::Stopped);
                     }
@@ -124,24 +130,19 @@ impl<'a> Conversion<'a> {
     fn open(&self) -> Result<(Frame, Source<'a>)> {
         let (args, path) = (self.args, self.input);
         let text = TextOptions::new(self.from, &args.text, Some(&args.input));
-        let select = |rows: u64| Selected::new(path, args.rows.as_ref(), None, rows);
-        let (frame, rows, count) = if let Some(dataset) = self.dataset {
-            let columns = args.input.columns.as_deref();
-            let stored = match &dataset.content {
-                Content::Table(table) => Stored::of_table(path, table, columns)?,
-                Content::Array(array) if array.shape().is_empty() => {
-                    return Err(failure!("{path}: an array without dimensions has no rows"));
-                }
-                Content::Array(array) => Stored::of_array(path, array)?,
+        let columns = args.input.columns.as_deref();
+        let (frame, rows, count) = if let Some(StoredRows { content, list, .. }) = self.dataset {
+            let stored = match content {
+                Content::Table(table) => Stored::of_table(path, table, columns, *list)?,
+                Content::Array(array) => Stored::of_array(path, array, *list)?,
+                _ => return Err(failure!("{path}: it has no rows")),
             };
-            let selected = select(dataset.rows())?;
-            let count = selected.count;
-            (stored.frame.clone(), Rows::Stored(stored, selected), count)
+            let count = stored.rows;
+            (stored.frame.clone(), Rows::Stored(stored), count)
         } else if let Some(options) = text {
             let file = TextFile::open(path, self.out, true)?;
             let (frame, rows) = columns::find(&file, &options)?;
-            let selected = select(rows)?;
-            selected.check_rising(path)?;
+            let selected = Selected::new(path, args.rows.as_ref(), rows)?;
             let count = selected.count;
             (frame, Rows::Text(file, options, selected), count)
         } else {
@@ -159,12 +160,12 @@ impl<'a> Conversion<'a> {
         let mut target = Target::create(frame, self.out, format, source.count, self.args)?;
         source.each(frame, &mut |batch| target.take(frame, batch))?;
         let is_file = format == Format::Bloscpack;
-        if let Some(from) = self.dataset.filter(|_| !is_file) {
-            match from.array().filter(|_| from.format == Format::Bloscpack) {
-                Some(array) => {
-                    attributes::copy_from_metadata(array, self.input, &mut target.dataset)?;
-                }
-                None => attributes::copy(from, &mut target.dataset)?,
+        let from = self.dataset.map(|from| from.content);
+        if let Some(from) = from.filter(|_| !is_file) {
+            let to = (&mut target.content, self.out);
+            match from.array().filter(|_| from.format() == Format::Bloscpack) {
+                Some(array) => attributes::copy_from_metadata((array, self.input), to)?,
+                None => attributes::copy((from, self.input), to)?,
             }
         }
         self.copy_column_attributes(frame, &mut target)?;
@@ -173,17 +174,15 @@ impl<'a> Conversion<'a> {
         }
         target.commit()?;
         // the metadata of a file describe the committed rows, so they are written after these
-        if let (true, Some(from), Content::Array(array)) =
-            (is_file, self.dataset, &mut target.dataset.content)
-        {
-            attributes::copy_into_metadata(from, array, self.out)?;
+        if let (true, Some(from), Content::Array(array)) = (is_file, from, &mut target.content) {
+            attributes::copy_into_metadata((from, self.input), (array, self.out))?;
             target.commit()?;
         }
         Ok(())
     }
 
     fn copy_column_attributes(&self, frame: &Frame, target: &mut Target) -> Result {
-        let Some(from) = self.dataset.and_then(Dataset::table) else {
+        let Some(from) = self.dataset.and_then(|from| from.content.table()) else {
             return Ok(());
         };
         let mut lost = 0;
@@ -193,7 +192,7 @@ impl<'a> Conversion<'a> {
             };
             for name in array.attribute_names() {
                 let value = array.attribute(name).map_err(library(self.input))?;
-                match &mut target.dataset.content {
+                match &mut target.content {
                     Content::Table(to) if self.to != DataFormat::BlzRfc => to
                         .set_column_attribute(&column.name, name, value.unwrap_or_default())
                         .map_err(library(self.out))?,
@@ -228,7 +227,8 @@ impl<'a> Conversion<'a> {
             })?),
         }
         // metadata of a Bloscpack file are no attributes
-        let stored = self.dataset.filter(|from| from.format != Format::Bloscpack);
+        let stored = self.dataset.map(|from| from.content);
+        let stored = stored.filter(|from| from.format() != Format::Bloscpack);
         let lost = stored.map_or(0, |from| attributes::count(from) as u64);
         if lost > 0 {
             let suffix = plural(lost);
@@ -240,12 +240,12 @@ impl<'a> Conversion<'a> {
     }
 
     fn print(&self, frame: &Frame, source: &mut Source, output: &mut Output) -> Result {
-        if let (Rows::Stored(stored, selected), Some(table)) =
-            (&source.rows, self.dataset.and_then(Dataset::table))
+        if let (Rows::Stored(stored), Some(table)) =
+            (&source.rows, self.dataset.and_then(|from| from.content.table()))
             && matches!(self.to, DataFormat::Arrow | DataFormat::ArrowStream)
         {
             let is_file = self.to == DataFormat::Arrow;
-            return arrow::table(stored, table, selected, is_file, output);
+            return arrow::table(stored, table, is_file, output);
         }
         let (input, csv) = (self.input, &self.args.text);
         let mut printer = Printer::begin(input, frame, self.to, source.count, true, csv, output)?;

@@ -1,12 +1,13 @@
 //! Frames: named columns, and batches of their rows in memory. Rows of tables, arrays and files
 //! pass through one on their way to another container or to text.
 
-use crate::cli::slice::{Picks, Rows, Slice, Span};
+use crate::cli::slice::{Rows, Slice, Span};
+use crate::content::has_objects;
 use crate::failure::{Failure, Result, library};
 use crate::file_name::FileName;
 use crate::superchunk::source::{Damage, resize};
 use crate::{failure, relay};
-use holdall::{Array, Field, Integrity, ItemKind, ItemType, Selection, Table};
+use holdall::{Array, Field, Integrity, ItemKind, ItemType, Table};
 
 /// Bytes of a batch of rows; two batches exist.
 const BATCH: usize = 8 << 20;
@@ -171,61 +172,32 @@ pub fn row<'a>(column: &Column, bytes: &'a [u8], row: usize) -> &'a [u8] {
     bytes.get(row * size..(row + 1) * size).unwrap_or_default()
 }
 
-/// Selected rows: a range with a step, or a list.
-#[derive(Clone, Debug)]
+/// Rows of a file that is read from its beginning to its end: a range with a step, or a list.
 pub struct Selected {
-    pub span: Span,
-    pub list: Option<Vec<u64>>,
+    span: Span,
+    list: Option<Vec<u64>>,
     pub count: u64,
 }
 
 impl Selected {
-    fn span(slice: &Slice, rows: u64) -> Selected {
-        let span = slice.resolve(rows);
-        let count = span.count;
-        Selected { span, list: None, count }
-    }
-
-    /// Resolves `--rows` and `--slice` against a number of rows.
-    pub fn new(
-        path: &FileName,
-        rows: Option<&Rows>,
-        slice: Option<&Picks>,
-        length: u64,
-    ) -> Result<Selected> {
-        let slice = slice.and_then(Picks::slice).unwrap_or_default();
-        let list = match rows {
-            None => return Ok(Selected::span(&slice, length)),
-            Some(Rows::Range(slice)) => return Ok(Selected::span(slice, length)),
-            Some(Rows::List(list)) => list,
+    /// Resolves `--rows` against a number of rows. The rows must rise.
+    pub fn new(path: &FileName, rows: Option<&Rows>, length: u64) -> Result<Selected> {
+        let slice = match rows {
+            Some(Rows::Range(slice)) => *slice,
+            _ => Slice::default(),
         };
-        let resolve = |row: &i64| {
-            let at = match u64::try_from(*row) {
-                Ok(row) => Some(row).filter(|row| *row < length),
-                Err(_) => length.checked_sub(row.unsigned_abs()),
-            };
-            at.ok_or_else(|| failure!("{path}: there is no row {row}, it has {length}"))
-        };
-        let list = list.iter().map(resolve).collect::<Result<Vec<u64>>>()?;
-        Ok(Selected {
-            count: list.len() as u64,
-            list: Some(list),
-            ..Selected::span(&slice, length)
-        })
-    }
-
-    /// Refuses rows that are not in the order in which a file is read.
-    pub fn check_rising(&self, path: &FileName) -> Result {
+        let (span, list) =
+            (slice.resolve(length), rows.map_or(Ok(None), |rows| rows.list(path, length))?);
         let is_rising = |list: &Vec<u64>| list.is_sorted_by(|one, next| one < next);
-        if self.span.step > 0 && self.list.as_ref().is_none_or(is_rising) {
-            return Ok(());
+        if span.step < 0 || !list.as_ref().is_none_or(is_rising) {
+            return Err(failure!(
+                "{path}: rows of text are read in their order: --rows A:B:C, or I,J,.. that rise"
+            ));
         }
-        Err(failure!(
-            "{path}: rows of text are read in their order: --rows A:B:C, or I,J,.. that rise"
-        ))
+        let count = list.as_ref().map_or(span.count, |list| list.len() as u64);
+        Ok(Selected { span, list, count })
     }
 
-    /// Returns whether a row is among them, if they rise.
     pub fn contains(&self, row: u64) -> bool {
         if let Some(list) = &self.list {
             return list.binary_search(&row).is_ok();
@@ -234,11 +206,6 @@ impl Selected {
         row.checked_sub(self.span.start)
             .is_some_and(|from| from % step == 0 && from / step < self.span.count)
     }
-
-    /// Returns whether the rows are one range.
-    pub fn is_range(&self) -> bool {
-        self.list.is_none() && self.span.step == 1
-    }
 }
 
 /// A frame of the columns of a stored table or array.
@@ -246,17 +213,22 @@ pub struct Stored<'a> {
     pub frame: Frame,
     pub path: &'a FileName,
     arrays: Vec<&'a Array>,
+    /// The rows that are read; None: all.
+    pub list: Option<&'a [u64]>,
+    pub rows: u64,
 }
 
 impl<'a> Stored<'a> {
     pub fn of_table(
         path: &'a FileName,
         table: &'a Table,
-        list: Option<&str>,
+        columns: Option<&str>,
+        list: Option<&'a [u64]>,
     ) -> Result<Stored<'a>> {
-        let mut stored = Stored { frame: Frame::default(), path, arrays: Vec::new() };
-        let names = match list {
-            Some(list) => names(path, list)?,
+        let rows = list.map_or(table.rows(), |list| list.len() as u64);
+        let mut stored = Stored { frame: Frame::default(), path, arrays: Vec::new(), list, rows };
+        let names = match columns {
+            Some(columns) => names(path, columns)?,
             None => table.column_names().collect(),
         };
         for name in names {
@@ -265,16 +237,23 @@ impl<'a> Stored<'a> {
         Ok(stored)
     }
 
-    /// The rows of an array, which has at least one dimension.
-    pub fn of_array(path: &'a FileName, array: &'a Array) -> Result<Stored<'a>> {
+    pub fn of_array(
+        path: &'a FileName,
+        array: &'a Array,
+        list: Option<&'a [u64]>,
+    ) -> Result<Stored<'a>> {
+        let Some(rows) = array.shape().first() else {
+            return Err(failure!("{path}: an array without dimensions has no rows"));
+        };
+        let rows = list.map_or(*rows, |list| list.len() as u64);
         let frame = Frame { bare: true, ..Frame::default() };
-        let mut stored = Stored { frame, path, arrays: Vec::new() };
+        let mut stored = Stored { frame, path, arrays: Vec::new(), list, rows };
         stored.add("", array)?;
         Ok(stored)
     }
 
     fn add(&mut self, name: &str, array: &'a Array) -> Result {
-        if array.item_size() == 0 && array.dtype() == "|O" {
+        if has_objects(array) {
             let (path, separator) = (self.path, if name.is_empty() { "" } else { ": " });
             return Err(failure!(
                 "{path}: {name}{separator}objects of Python's have no rows of a fixed size; cat --to raw prints one \
@@ -287,23 +266,18 @@ impl<'a> Stored<'a> {
         Ok(())
     }
 
-    /// Takes the selected rows in batches; another thread reads the next batch meanwhile. Damaged
-    /// rows that are skipped are zeros.
-    pub fn each(
-        &self,
-        selected: &Selected,
-        damage: &mut Damage,
-        mut take: impl FnMut(&Batch) -> Result,
-    ) -> Result {
-        let most = self.frame.batch_rows(selected.count) as u64;
-        let rows_at = |at: u64| (selected.count - at).min(most);
+    /// Takes the rows in batches; another thread reads the next batch meanwhile. Damaged rows that
+    /// are skipped are zeros.
+    pub fn each(&self, damage: &mut Damage, mut take: impl FnMut(&Batch) -> Result) -> Result {
+        let most = self.frame.batch_rows(self.rows) as u64;
+        let rows_at = |at: u64| (self.rows - at).min(most);
         let (mut read, mut taken, mut damaged) = (0, 0, false);
         let make = |bytes: &mut Vec<u8>| {
-            if read == selected.count {
+            if read == self.rows {
                 return Ok(false);
             }
             let rows = rows_at(read);
-            damaged |= self.read(selected, read, rows as usize, bytes)?;
+            damaged |= self.read(read, rows as usize, bytes)?;
             read += rows;
             Ok(true)
         };
@@ -319,7 +293,7 @@ impl<'a> Stored<'a> {
     }
 
     /// Reads rows of all columns. Returns whether some are damaged.
-    fn read(&self, selected: &Selected, at: u64, rows: usize, bytes: &mut Vec<u8>) -> Result<bool> {
+    fn read(&self, at: u64, rows: usize, bytes: &mut Vec<u8>) -> Result<bool> {
         let size = self.frame.row_bytes().checked_mul(rows);
         resize(bytes, size.ok_or_else(|| failure!("out of memory"))?)?;
         let (mut rest, mut damaged) = (bytes.as_mut_slice(), false);
@@ -329,48 +303,21 @@ impl<'a> Stored<'a> {
             if own.is_empty() {
                 continue;
             }
-            let read = match &selected.list {
+            let read = match self.list {
                 Some(list) => {
                     let list = list.get(at as usize..at as usize + rows).unwrap_or_default();
                     let mut positions = vec![None; array.shape().len()];
                     positions[0] = Some(list);
                     array.read_orthogonal_bytes(&positions, own)
                 }
-                None => read_span(array, &selected.span, at, rows as u64, own),
+                None => {
+                    let mut ranges: Vec<_> = array.shape().iter().map(|n| 0..*n).collect();
+                    ranges[0] = at..at + rows as u64;
+                    array.read_bytes(&ranges[..], own)
+                }
             };
             damaged |= read.map_err(library(self.path))? == Integrity::Filled;
         }
         Ok(damaged)
     }
-}
-
-/// Reads rows of a span from its `at`th on.
-fn read_span(
-    array: &Array,
-    span: &Span,
-    at: u64,
-    rows: u64,
-    to: &mut [u8],
-) -> holdall::Result<Integrity> {
-    let step = span.step.unsigned_abs();
-    let start = match span.step < 0 {
-        true => span.start - (at + rows - 1) * step,
-        false => span.start + at * step,
-    };
-    let (mut ranges, mut steps) = (vec![start..start + (rows - 1) * step + 1], vec![step]);
-    let mut strides = vec![array.item_size() as i64];
-    for count in array.shape().iter().skip(1) {
-        ranges.push(0..*count);
-        steps.push(1);
-    }
-    for count in array.shape().iter().skip(1).rev() {
-        let inner = strides.last().copied().unwrap_or(1);
-        strides.push(inner * *count as i64);
-    }
-    strides.reverse();
-    if span.step < 0 {
-        strides[0] = -strides[0];
-    }
-    let selection = Selection::from(ranges.as_slice()).step(&steps);
-    array.read_bytes_strided(selection, to, &strides)
 }

@@ -2,8 +2,8 @@
 //! before the commit.
 
 use super::frame::{Batch, Column, Frame};
-use crate::array::dataset::{Content, Dataset};
 use crate::cli::Convert;
+use crate::content::Content;
 use crate::failure::{Result, creation, library};
 use crate::file_name::FileName;
 use crate::report::plural;
@@ -11,7 +11,8 @@ use crate::{detect, failure, options, standard};
 use holdall::{Array, ArrayLayout, Format, Options, Table, Values};
 
 pub struct Target {
-    pub dataset: Dataset,
+    pub path: FileName,
+    pub content: Content,
     /// Which column of the frame each column of the table is.
     order: Vec<usize>,
     /// Rows of an array with fields, packed.
@@ -23,8 +24,9 @@ pub struct Target {
 }
 
 impl Target {
-    fn of(dataset: Dataset, order: Vec<usize>) -> Target {
-        Target { dataset, order, packed: Vec::new(), before: None, rows: 0 }
+    fn of(path: &FileName, content: Content, order: Vec<usize>) -> Target {
+        let path = path.clone();
+        Target { path, content, order, packed: Vec::new(), before: None, rows: 0 }
     }
 
     /// Creates a table or, for rows of an array and for formats without tables, an array, whose
@@ -46,8 +48,7 @@ impl Target {
         } else {
             create_table(frame, path, format, args, &options).map(Content::Table)
         };
-        let dataset = Dataset { path: path.clone(), at: None, format, content: content? };
-        Ok(Target::of(dataset, (0..frame.columns.len()).collect()))
+        Ok(Target::of(path, content?, (0..frame.columns.len()).collect()))
     }
 
     /// Takes rows of the frame that are appended to a table, whose columns are `expected`. `source`
@@ -55,7 +56,7 @@ impl Target {
     pub fn append(
         frame: &Frame,
         expected: &Frame,
-        dataset: Dataset,
+        (path, content): (&FileName, Content),
         source: &FileName,
     ) -> Result<Target> {
         let (found, count) = (frame.columns.len(), expected.columns.len());
@@ -75,14 +76,14 @@ impl Target {
             })
         };
         let order = expected.columns.iter().map(find).collect::<Result<_>>()?;
-        Ok(Target::of(dataset, order))
+        Ok(Target::of(path, content, order))
     }
 
     /// Takes rows.
     pub fn take(&mut self, frame: &Frame, batch: &Batch) -> Result {
         let rows = batch.rows as u64;
         let column = |i: usize| batch.columns.get(i).copied().unwrap_or_default();
-        let taken = match &mut self.dataset.content {
+        let taken = match &mut self.content {
             Content::Table(table) => {
                 let values = self.order.iter().map(|i| Values::bytes(column(*i)));
                 let values = values.collect::<Vec<_>>();
@@ -92,6 +93,7 @@ impl Target {
                 }
             }
             Content::Array(array) if frame.bare => array.append_bytes(0, rows, column(0)),
+            Content::Bag(_) | Content::Schunk(_) => Ok(()),
             Content::Array(array) => {
                 self.packed.clear();
                 for at in 0..batch.rows {
@@ -101,11 +103,11 @@ impl Target {
             }
         };
         self.rows += rows;
-        taken.map_err(library(&self.dataset.path))
+        taken.map_err(library(&self.path))
     }
 
     pub fn commit(&mut self) -> Result {
-        self.dataset.commit()
+        self.content.commit(&self.path)
     }
 }
 

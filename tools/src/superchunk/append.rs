@@ -1,10 +1,10 @@
 //! `holdall append`: content for a superchunk, or rows for an array.
 
 use super::packing::{self, Packing, Target, row_bytes};
-use crate::array::dataset::in_c_order;
 use crate::array::npy::Npy;
 use crate::cli::Append;
 use crate::cli::values::DataFormat;
+use crate::content::in_c_order;
 use crate::detect;
 use crate::failure::{Exit, Result, library};
 use crate::file_name::FileName;

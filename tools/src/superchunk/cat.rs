@@ -1,6 +1,6 @@
 //! `holdall cat` of a superchunk: its content, or items of it.
 
-use super::source::{Damage, Source};
+use super::source::{Damage, Source, resize};
 use crate::array::npy::Npy;
 use crate::cli::Cat;
 use crate::cli::slice::{Picks, Span};
@@ -18,50 +18,33 @@ fn span(source: &Source, slice: Option<&Picks>) -> Span {
     slice.and_then(Picks::slice).unwrap_or_default().resolve(items)
 }
 
-/// Passes items to `sink` that are not adjacent.
-fn give_strided(
+fn give_items(
     source: &Source,
-    span: Span,
+    Span { start, count, step }: Span,
     damage: &mut Damage,
     sink: &mut dyn FnMut(&[u8]) -> Result,
 ) -> Result {
-    let (size, step) = (source.schunk.type_size() as u64, span.step.unsigned_abs());
-    let distance = step.saturating_mul(size);
+    let (size, distance) = (source.schunk.type_size() as u64, step.unsigned_abs());
+    if step == 1 {
+        return source.stream(start * size..(start + count) * size, damage, sink);
+    }
     // one at a time if there is more than a chunk between two
-    let most = match distance > WINDOW || distance > source.schunk.chunk_size() as u64 {
-        true => 1,
-        false => (WINDOW - size) / distance + 1,
-    };
-    let (mut window, mut item, mut left) = (vec![0; WINDOW as usize], span.start, span.count);
-    while left > 0 {
-        let n = left.min(most);
-        let reach = (n - 1) * step;
-        let first = if span.step < 0 { item - reach } else { item };
-        let bytes = &mut window[..((reach + 1) * size) as usize];
-        source.read(first * size, bytes, damage)?;
-        for i in 0..n {
-            let at = (if span.step < 0 { reach - i * step } else { i * step }) * size;
-            sink(&bytes[at as usize..(at + size) as usize])?;
-        }
-        left -= n;
-        if left > 0 {
-            item = if span.step < 0 { item - n * step } else { item + n * step };
+    let chunk = WINDOW.min(source.schunk.chunk_size() as u64) / size;
+    let most = if distance > chunk { 1 } else { (WINDOW / size - 1) / distance + 1 };
+    let mut window = Vec::new();
+    for done in (0..count).step_by(most as usize) {
+        let n = most.min(count - done);
+        let item = start.wrapping_add_signed(done as i64 * step);
+        let first = if step < 0 { item - (n - 1) * distance } else { item };
+        resize(&mut window, (((n - 1) * distance + 1) * size) as usize)?;
+        source.read(first * size, &mut window, damage)?;
+        let mut items = window.chunks(size as usize).step_by(distance as usize);
+        match step < 0 {
+            true => items.rev().try_for_each(&mut *sink)?,
+            false => items.try_for_each(&mut *sink)?,
         }
     }
     Ok(())
-}
-
-fn give_items(
-    source: &Source,
-    span: Span,
-    damage: &mut Damage,
-    sink: &mut dyn FnMut(&[u8]) -> Result,
-) -> Result {
-    if span.count > 1 && span.step != 1 {
-        return give_strided(source, span, damage, sink);
-    }
-    let size = source.schunk.type_size() as u64;
-    source.stream(span.start * size..(span.start + span.count) * size, damage, sink)
 }
 
 /// Passes the content, or the items of a slice, to `sink`.

@@ -4,6 +4,7 @@ use crate::failure::{Failure, Result, library};
 use crate::file_name::FileName;
 use crate::{failure, relay, report, signals};
 use holdall::{Integrity, Options, Schunk};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Bytes of a piece, so that its chunks are decoded in parallel.
@@ -28,10 +29,10 @@ pub struct Damage {
     pub found: bool,
     /// Damage outside of chunks was reported; every read reports it again.
     is_structural: bool,
-    /// The chunk that was reported last, plus 1.
-    reported: u64,
-    /// The chunks that verification finds corrupt, in rising order.
-    verified: Option<Vec<u64>>,
+    /// The chunks that verification finds corrupt, and that were not reported yet.
+    verified: Option<BTreeMap<u64, holdall::Error>>,
+    /// Something was reported without the number of a chunk.
+    is_reported: bool,
 }
 
 impl Damage {
@@ -41,8 +42,8 @@ impl Damage {
             options: Options::new(),
             found: false,
             is_structural: false,
-            reported: 0,
             verified: None,
+            is_reported: false,
         }
     }
 
@@ -64,48 +65,39 @@ impl Damage {
         }
     }
 
-    fn corrupt_chunks(&mut self) -> &[u64] {
+    fn corrupt_chunks(&mut self) -> &mut BTreeMap<u64, holdall::Error> {
         self.verified.get_or_insert_with(|| {
-            let mut corrupt = Vec::new();
-            // faults are counted; what prevents verification was reported
+            let mut corrupt = BTreeMap::new();
+            // faults are collected; what prevents verification was reported
             let _ = holdall::verify(self.path.path(), &self.options, |_, fault| {
-                corrupt.extend(fault.position());
+                corrupt.extend(fault.position().map(|chunk| (chunk, fault.clone())));
                 true
             });
-            corrupt.sort_unstable();
             corrupt
         })
     }
 
     /// Reports once that zeros replace some of the content. `location` says where the zeros are.
     pub fn report(&mut self, location: &str) {
-        if self.reported > 0 {
-            return;
+        self.found = true;
+        let is_known = self.is_structural && self.corrupt_chunks().is_empty();
+        if !is_known && !std::mem::replace(&mut self.is_reported, true) {
+            let path = &self.path;
+            report::error(&format!(
+                "{path}: some of it is damaged, and zeros {location} (verify names it)"
+            ));
         }
-        (self.reported, self.found) = (1, true);
-        if self.is_structural && self.corrupt_chunks().is_empty() {
-            return;
-        }
-        let path = &self.path;
-        report::error(&format!(
-            "{path}: some of it is damaged, and zeros {location} (verify names it)"
-        ));
     }
 
-    fn report_chunk(&mut self, schunk: &Schunk, chunk: u64) {
-        if self.reported == chunk + 1 {
-            return;
-        }
-        (self.reported, self.found) = (chunk + 1, true);
-        if let Err(error) = schunk.read_raw(chunk) {
-            report::error(&(report::library_message(&self.path, &error) + " (skipped)"));
-            return;
-        }
-        // of an intact chunk, only damage outside of chunks was reported
-        let is_corrupt = !self.is_structural || self.corrupt_chunks().binary_search(&chunk).is_ok();
-        if is_corrupt {
-            let path = &self.path;
-            report::error(&format!("{path}: chunk {chunk}: it cannot be decoded (skipped)"));
+    /// Reports the corrupt ones among some chunks, of which zeros were read.
+    fn report_chunks(&mut self, chunks: Range<u64>) {
+        self.found = true;
+        let corrupt = self.corrupt_chunks();
+        let after = corrupt.split_off(&chunks.start);
+        let mut found = after;
+        corrupt.append(&mut found.split_off(&chunks.end));
+        for fault in found.values() {
+            report::error(&(report::library_message(&self.path, fault) + " (skipped)"));
         }
     }
 }
@@ -164,18 +156,11 @@ impl Source {
 
     /// Reads content, and reports the chunks of which zeros were read.
     fn read_quietly(&self, at: u64, dst: &mut [u8], damage: &mut Damage) -> holdall::Result<()> {
-        if self.schunk.read(at, dst)? == Integrity::Intact {
-            return Ok(());
-        }
-        let (mut position, mut from, mut rest) = (Position::default(), at, dst);
-        while !rest.is_empty() {
-            let end = from + rest.len() as u64;
-            let n = self.piece_end(&mut position, from, end, 1) - from;
-            let (part, more) = rest.split_at_mut(n as usize);
-            if self.schunk.read(from, part) == Ok(Integrity::Filled) {
-                damage.report_chunk(&self.schunk, position.chunk);
-            }
-            (from, rest) = (from + n, more);
+        if self.schunk.read(at, dst)? == Integrity::Filled {
+            let (mut first, mut last) = (Position::default(), Position::default());
+            self.seek(&mut first, at);
+            self.seek(&mut last, at + dst.len().saturating_sub(1) as u64);
+            damage.report_chunks(first.chunk..last.chunk + 1);
         }
         Ok(())
     }
