@@ -6,6 +6,7 @@ use crate::files;
 use holdall::{Array, Format, Kind, Options, Schunk, Status};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Mutex;
 
 /// The groups of containers that commands distinguish. A dataset is an array or a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +34,27 @@ impl Container {
     }
 }
 
+type Identified = holdall::Result<(Format, Kind)>;
+
+/// The path that was identified last: commands ask for its format, its kind and its container.
+static LAST: Mutex<Option<(FileName, Option<u64>, Identified)>> = Mutex::new(None);
+
 /// Returns the format and kind of a path, or of the frame at an offset in it.
-pub fn identify(path: &FileName, at: Option<u64>) -> holdall::Result<(Format, Kind)> {
+pub fn identify(path: &FileName, at: Option<u64>) -> Identified {
+    let Ok(mut last) = LAST.lock() else {
+        return identify_now(path, at);
+    };
+    match &*last {
+        Some((known, there, found)) if known == path && *there == at => found.clone(),
+        _ => {
+            let found = identify_now(path, at);
+            *last = Some((path.clone(), at, found.clone()));
+            found
+        }
+    }
+}
+
+fn identify_now(path: &FileName, at: Option<u64>) -> Identified {
     let Some(at) = at else {
         return holdall::identify(path).map(|(format, kind)| match format {
             Format::Bloscpack if is_bloscpack_array(path) => (format, Kind::Array),
@@ -82,7 +102,7 @@ pub fn format(path: &FileName, at: Option<u64>) -> Option<Format> {
 
 /// Returns whether nothing is at a path.
 pub fn is_missing(path: &FileName) -> bool {
-    holdall::identify(path).is_err_and(|error| error.status() == Status::Missing)
+    identify(path, None).is_err_and(|error| error.status() == Status::Missing)
 }
 
 pub fn format_name(format: Format) -> &'static str {
@@ -144,17 +164,10 @@ pub fn strip_ending(path: &FileName, ending: &str) -> Option<FileName> {
 
 /// Returns the format of a file of rows: as given, otherwise by its ending.
 pub fn file_format(path: &FileName, given: Option<DataFormat>) -> Option<DataFormat> {
+    use DataFormat::{Csv, Jsonl, Npy};
     let (path, _) = crate::rows::compression::split(path);
-    let ends = |end: &str| strip_ending(&path, end).is_some();
-    given.or_else(|| {
-        if ends(".npy") {
-            Some(DataFormat::Npy)
-        } else if ends(".csv") {
-            Some(DataFormat::Csv)
-        } else {
-            (ends(".jsonl") || ends(".ndjson")).then_some(DataFormat::Jsonl)
-        }
-    })
+    let named = || DataFormat::of_name(&path).filter(|found| matches!(found, Npy | Csv | Jsonl));
+    given.or_else(named)
 }
 
 // ---- formats by the first bytes

@@ -2,7 +2,7 @@
 
 use crate::cli::Convert;
 use crate::cli::groups::{
-    BagCodec, BagInput, BagRead, Codecs, Encoding, FrameInput, Reading, Source, Sync,
+    BagCodec, BagInput, BagRead, Changing, Codecs, Encoding, FrameInput, Reading, Source, Sync,
 };
 use crate::cli::values::{CodecChoice, FilterChoice};
 use crate::failure::Result;
@@ -85,6 +85,13 @@ pub fn sync(mut options: Options, sync: &Sync) -> Options {
         options = options.durable(false);
     }
     if sync.no_lock { options.lock(false) } else { options }
+}
+
+/// The options for changing a container in place.
+pub fn changing(given: &Changing) -> Options {
+    let options = self::given(Options::new(), given.threads, Options::threads);
+    let options = self::given(options, given.memory_limit, Options::memory_limit);
+    sync(options.follow_links(given.follow_links), &given.sync)
 }
 
 /// Adds how chunks are compressed. The level is one of chunks, 0 to 9.

@@ -3,7 +3,7 @@
 use super::Access;
 use super::printer::Printer;
 use super::reader::{Reader, check_order};
-use super::records::{Batch, RecordFormat, Sink};
+use super::records::{Batch, Sink};
 use crate::cli::Cat;
 use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
@@ -62,7 +62,7 @@ pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
         let printed = if output::is_terminal(out) {
             reader.each(&mut Lines(output))
         } else if args.print.lengths || is_lines {
-            let format = if is_lines { RecordFormat::Lines } else { RecordFormat::Lengths64 };
+            let format = if is_lines { DataFormat::Lines } else { DataFormat::Lengths64 };
             reader.each(&mut Printer { format, path, output, done: 0 })
         } else {
             reader.each(&mut Bare(output))

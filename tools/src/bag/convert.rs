@@ -10,7 +10,6 @@ use super::copy::Source;
 use super::parser::Parser;
 use super::printer::Printer;
 use super::reader::Reader;
-use super::records::RecordFormat;
 use super::writer::{Mode, Plan};
 use crate::cli::Convert;
 use crate::cli::groups::{BagCodec, BagTarget};
@@ -27,17 +26,21 @@ use std::os::unix::ffi::OsStrExt;
 /// Bytes that a record may have without `--memory-limit`: the default of the library.
 const MEMORY_LIMIT: u64 = 4 << 30;
 
+fn by_name(path: &FileName) -> Option<DataFormat> {
+    DataFormat::of_name(path).and_then(DataFormat::of_records)
+}
+
 /// Returns the format of IN by `--from` or by its name, which may be any name of a bag.
-fn from_of(args: &Convert, input: &FileName) -> Option<RecordFormat> {
+fn from_of(args: &Convert, input: &FileName) -> Option<DataFormat> {
     match args.input.from {
-        Some(from) => RecordFormat::of(from),
-        None => RecordFormat::of_name(input).or(Some(RecordFormat::Bag)),
+        Some(from) => from.of_records(),
+        None => by_name(input).or(Some(DataFormat::Bagz)),
     }
 }
 
 /// Returns the format of OUT by `--to` or by its name.
-fn to_of(args: &Convert, out: &FileName) -> Option<RecordFormat> {
-    args.to.map_or_else(|| RecordFormat::of_name(out), RecordFormat::of)
+fn to_of(args: &Convert, out: &FileName) -> Option<DataFormat> {
+    args.to.map_or_else(|| by_name(out), DataFormat::of_records)
 }
 
 fn is_bag(path: &FileName) -> bool {
@@ -48,11 +51,11 @@ fn is_bag(path: &FileName) -> bool {
 pub fn applies(args: &Convert, input: &FileName, out: &FileName) -> bool {
     use DataFormat::{Lengths32, Lengths64, Lines, TfRecord};
     let to_records = matches!(args.to, Some(Lines | Lengths32 | Lengths64 | TfRecord));
-    if to_records || to_of(args, out) == Some(RecordFormat::Bag) {
+    if to_records || to_of(args, out) == Some(DataFormat::Bagz) {
         return true;
     }
     if let Some(from) = args.input.from {
-        return from != DataFormat::Jsonl && RecordFormat::of(from).is_some();
+        return from != DataFormat::Jsonl && from.of_records().is_some();
     }
     // a file of items may look like a bag: one that ends in zeros has limits there
     let is_of_items = args.input.dtype.is_some() && detect::stored_format(input).is_none();
@@ -102,17 +105,17 @@ fn check_formats(
     args: &Convert,
     input: &FileName,
     out: &FileName,
-    from: Option<RecordFormat>,
-    to: Option<RecordFormat>,
-) -> Result<(RecordFormat, RecordFormat)> {
-    use RecordFormat::Bag;
+    from: Option<DataFormat>,
+    to: Option<DataFormat>,
+) -> Result<(DataFormat, DataFormat)> {
+    use DataFormat::Bagz;
     match (from, to) {
-        (Some(Bag), Some(Bag)) => check_bag_in(args, input, out).map(|()| (Bag, Bag)),
-        (Some(from), Some(to)) if from == Bag || to == Bag => Ok((from, to)),
-        (None, Some(Bag)) => Err(usage!(
+        (Some(Bagz), Some(Bagz)) => check_bag_in(args, input, out).map(|()| (Bagz, Bagz)),
+        (Some(from), Some(to)) if from == Bagz || to == Bagz => Ok((from, to)),
+        (None, Some(Bagz)) => Err(usage!(
             "'{out}' becomes a bag, and '{input}' has no records: --from lines takes its lines"
         )),
-        (Some(Bag), None) => Err(usage!(
+        (Some(Bagz), None) => Err(usage!(
             "a bag becomes bagz, lines, lengths32, lengths64, tfrecord, arrow or arrow-stream, not '{out}' (--to says \
              which)"
         )),
@@ -120,14 +123,14 @@ fn check_formats(
     }
 }
 
-fn check_options(usage: &Usage, from: RecordFormat, to: RecordFormat) -> Result {
-    use RecordFormat::{Arrow, ArrowStream, Bag, TfRecord};
+fn check_options(usage: &Usage, from: DataFormat, to: DataFormat) -> Result {
+    use DataFormat::{Arrow, ArrowStream, Bagz, TfRecord};
     let rules: [(bool, &[&str], &str); 4] = [
-        (to == Bag, &WRITER, "a bag that is written"),
-        (from == Bag, &READER, "a bag that is read"),
+        (to == Bagz, &WRITER, "a bag that is written"),
+        (from == Bagz, &READER, "a bag that is read"),
         (matches!(from, Arrow | ArrowStream), &["columns"], "--from arrow"),
         (
-            matches!(from, Bag | TfRecord),
+            matches!(from, Bagz | TfRecord),
             &["skip-damaged"],
             "bags and TFRecord files that are read",
         ),
@@ -139,12 +142,12 @@ fn check_options(usage: &Usage, from: RecordFormat, to: RecordFormat) -> Result 
 // ---- into a bag
 
 /// Copies the records of a file. Returns the number of records that were left out.
-fn from_file(args: &Convert, input: &FileName, from: RecordFormat, plan: &Plan) -> Result<u64> {
+fn from_file(args: &Convert, input: &FileName, from: DataFormat, plan: &Plan) -> Result<u64> {
     let most = args.reading.memory_limit.unwrap_or(MEMORY_LIMIT);
     let mut input = Input::open(input, Some(&plan.path))?;
     let mut writer = plan.open()?;
     let mut damaged = 0;
-    if matches!(from, RecordFormat::Arrow | RecordFormat::ArrowStream) {
+    if matches!(from, DataFormat::Arrow | DataFormat::ArrowStream) {
         let mut reader = ArrowReader::new(&mut input, most, &mut writer);
         reader.each(args.input.columns.as_deref())?;
     } else {
@@ -159,9 +162,9 @@ fn from_file(args: &Convert, input: &FileName, from: RecordFormat, plan: &Plan) 
 
 /// Opens a bag, of which records may be selected.
 fn open<'a>(args: &Convert, input: &'a FileName, access: Access) -> Result<Reader<'a>> {
-    let access = access.sliced(args.slice.as_ref())?;
+    let access = access.sliced(args.select.slice.as_ref())?;
     let mut reader = Reader::open(input, &access, args.skip_damaged)?;
-    if let Some(records) = &args.records {
+    if let Some(records) = &args.select.records {
         reader.list(&records.0)?;
     }
     Ok(reader)
@@ -190,7 +193,7 @@ fn is_plain_by_name(spec: &FileName) -> bool {
         })
 }
 
-fn to_file(args: &Convert, input: &FileName, out: &FileName, to: RecordFormat) -> Result<Exit> {
+fn to_file(args: &Convert, input: &FileName, out: &FileName, to: DataFormat) -> Result<Exit> {
     let dictionary = args.bag_output.dictionary.clone();
     let mut codec = BagCodec { codec: args.encoding.codecs.codec, dictionary };
     let is_unsaid = codec.codec.is_none() && codec.dictionary.is_none();
@@ -201,8 +204,8 @@ fn to_file(args: &Convert, input: &FileName, out: &FileName, to: RecordFormat) -
     let mut records = 0;
     let exit = output::printed(Some(out), args.output.force, |output| {
         let mut reader = open(args, input, access)?;
-        if let RecordFormat::Arrow | RecordFormat::ArrowStream = to {
-            let mut writer = ArrowWriter::new(input, output, to == RecordFormat::Arrow)?;
+        if let DataFormat::Arrow | DataFormat::ArrowStream = to {
+            let mut writer = ArrowWriter::new(input, output, to == DataFormat::Arrow)?;
             reader.each(&mut writer)?;
             writer.finish()?;
         } else {
@@ -221,18 +224,18 @@ fn to_file(args: &Convert, input: &FileName, out: &FileName, to: RecordFormat) -
 pub fn run(args: &Convert, usage: &Usage, input: &FileName, out: &FileName) -> Result<Exit> {
     let (mut from, to) = (from_of(args, input), to_of(args, out));
     // the content says that it is a bag, whatever its name
-    if to != Some(RecordFormat::Bag) && args.input.from.is_none() && is_bag(input) {
-        from = Some(RecordFormat::Bag);
+    if to != Some(DataFormat::Bagz) && args.input.from.is_none() && is_bag(input) {
+        from = Some(DataFormat::Bagz);
     }
     usage.refuse(&NEVER, "arrays, tables and superchunks, not for records")?;
     let (from, to) = check_formats(args, input, out, from, to)?;
     check_options(usage, from, to)?;
-    if to == RecordFormat::Bag {
+    if to == DataFormat::Bagz {
         output::refuse_terminal(Some(out), "bytes")?;
     }
     signals::catch();
     progress::begin("convert");
-    if to != RecordFormat::Bag {
+    if to != DataFormat::Bagz {
         return to_file(args, input, out, to);
     }
     let mode = Mode::of(false, args.output.force)?;
@@ -240,7 +243,7 @@ pub fn run(args: &Convert, usage: &Usage, input: &FileName, out: &FileName) -> R
     let target = BagTarget::of(&args.encoding, bag);
     let plan = Plan::new(out, mode, bag, &target, threads, &args.sync)?;
     let damaged = match from {
-        RecordFormat::Bag => from_bag(args, input, out, &plan)?,
+        DataFormat::Bagz => from_bag(args, input, out, &plan)?,
         from => from_file(args, input, from, &plan)?,
     };
     standard::finish(out)?;

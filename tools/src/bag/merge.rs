@@ -3,13 +3,12 @@
 use super::copy::Source;
 use super::reader::Reader;
 use super::writer::{Mode, Plan};
-use crate::cli::Merge;
-use crate::cli::groups::BagOutput;
+use crate::cli::groups::{BagCopy, BagOutput};
 use crate::failure::{Exit, Result};
 use crate::file_name::FileName;
 use crate::{progress, signals};
 
-pub fn run(args: &Merge, inputs: &[FileName], out: &FileName) -> Result<Exit> {
+pub fn run(args: &BagCopy, inputs: &[FileName], out: &FileName) -> Result<Exit> {
     let (mode, part) = (Mode::of(false, args.output.force)?, BagOutput::default());
     let plan = Plan::new(out, mode, &part, &args.target, args.reading.threads, &args.sync)?;
     signals::catch();

@@ -3,7 +3,8 @@
 //! The file is read in large pieces. The buffer grows with the bytes that exist, not with a length
 //! that the file claims.
 
-use super::records::{Collector, RecordFormat, Sink, masked_crc32c};
+use super::records::{Collector, Sink, masked_crc32c};
+use crate::cli::values::DataFormat;
 use crate::failure::{Failure, Result};
 use crate::files::Input;
 use crate::report;
@@ -12,7 +13,7 @@ use crate::report;
 const PIECE: usize = 4 << 20;
 
 pub struct Parser<'a> {
-    format: RecordFormat,
+    format: DataFormat,
     input: &'a mut Input,
     /// Bytes that a record may have.
     most: u64,
@@ -37,7 +38,7 @@ struct Part {
 }
 
 impl<'a> Parser<'a> {
-    pub fn new(format: RecordFormat, input: &'a mut Input, most: u64) -> Parser<'a> {
+    pub fn new(format: DataFormat, input: &'a mut Input, most: u64) -> Parser<'a> {
         Parser {
             format,
             input,
@@ -125,9 +126,9 @@ impl<'a> Parser<'a> {
 
     fn next(&mut self) -> Result<Option<Part>> {
         match self.format {
-            RecordFormat::Lengths32 => self.next_framed(4, 0),
-            RecordFormat::Lengths64 => self.next_framed(8, 0),
-            RecordFormat::TfRecord => self.next_framed(8, 4),
+            DataFormat::Lengths32 => self.next_framed(4, 0),
+            DataFormat::Lengths64 => self.next_framed(8, 0),
+            DataFormat::TfRecord => self.next_framed(8, 4),
             _ => self.next_line(),
         }
     }
@@ -218,5 +219,5 @@ fn is_deflated(bytes: &[u8]) -> bool {
 
 /// Passes on the lines of a file.
 pub fn each_line(input: &mut Input, sink: &mut dyn Sink) -> Result {
-    Parser::new(RecordFormat::Lines, input, u64::MAX).each(sink)
+    Parser::new(DataFormat::Lines, input, u64::MAX).each(sink)
 }

@@ -1,13 +1,14 @@
 //! Records become a plain file.
 
-use super::records::{Batch, RecordFormat, Sink, masked_crc32c};
+use super::records::{Batch, Sink, masked_crc32c};
+use crate::cli::values::DataFormat;
 use crate::failure;
 use crate::failure::Result;
 use crate::file_name::FileName;
 use crate::output::Output;
 
 pub struct Printer<'a, 'o> {
-    pub format: RecordFormat,
+    pub format: DataFormat,
     /// The source of the records, for messages.
     pub path: &'a FileName,
     pub output: &'a mut Output<'o>,
@@ -23,12 +24,12 @@ impl Printer<'_, '_> {
     fn print(&mut self, record: &[u8]) -> Result {
         let length = (record.len() as u64).to_le_bytes();
         match self.format {
-            RecordFormat::Lengths32 if record.len() > u32::MAX as usize => {
+            DataFormat::Lengths32 if record.len() > u32::MAX as usize => {
                 return self.refuse("is too long for a length of 4 bytes (--to lengths64)");
             }
-            RecordFormat::Lengths32 => self.output.bytes(&length[..4])?,
-            RecordFormat::Lengths64 => self.output.bytes(&length)?,
-            RecordFormat::TfRecord => {
+            DataFormat::Lengths32 => self.output.bytes(&length[..4])?,
+            DataFormat::Lengths64 => self.output.bytes(&length)?,
+            DataFormat::TfRecord => {
                 self.output.bytes(&length)?;
                 self.output.bytes(&masked_crc32c(&length).to_le_bytes())?;
                 self.output.bytes(record)?;

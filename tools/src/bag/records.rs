@@ -1,8 +1,6 @@
-//! Records on their way from a source to a sink, and the formats of files of records.
+//! Records on their way from a source to a sink.
 
 use crate::failure::Result;
-use crate::file_name::FileName;
-use clap::ValueEnum;
 
 /// Records and bytes that are passed on at once.
 const RECORDS_MOST: usize = 32768;
@@ -79,54 +77,9 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// A container or a file of records.
-///
-/// TFRecord: length (8 bytes, little-endian), its masked CRC-32C, the record, its masked CRC-32C,
-/// see <https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_format_details>.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordFormat {
-    Bag,
-    /// Each ends in a newline, which the last one may lack.
-    Lines,
-    /// Each after its length, little-endian.
-    Lengths32,
-    Lengths64,
-    TfRecord,
-    Arrow,
-    ArrowStream,
-}
-
-/// Formats by the value of `--from` and `--to`, with the endings of names.
-const FORMATS: [(&str, RecordFormat, &[&str]); 8] = [
-    ("bagz", RecordFormat::Bag, &[".bagz", ".bag"]),
-    ("lines", RecordFormat::Lines, &[".txt", ".lines"]),
-    ("jsonl", RecordFormat::Lines, &[".jsonl", ".ndjson"]),
-    ("lengths32", RecordFormat::Lengths32, &[]),
-    ("lengths64", RecordFormat::Lengths64, &[]),
-    ("tfrecord", RecordFormat::TfRecord, &[".tfrecord", ".tfrecords"]),
-    ("arrow", RecordFormat::Arrow, &[".arrow", ".feather"]),
-    ("arrow-stream", RecordFormat::ArrowStream, &[".arrows"]),
-];
-
-impl RecordFormat {
-    /// Returns the format that a value of an option says; None for formats without records.
-    pub fn of(option: impl ValueEnum) -> Option<RecordFormat> {
-        let value = option.to_possible_value()?;
-        FORMATS.iter().find(|(name, _, _)| *name == value.get_name()).map(|(_, format, _)| *format)
-    }
-
-    pub fn of_name(path: &FileName) -> Option<RecordFormat> {
-        let is_named = |ends: &[&str]| ends.iter().any(|end| path.ends_with(end));
-        FORMATS.iter().find(|(_, _, ends)| is_named(ends)).map(|(_, format, _)| *format)
-    }
-}
-
-/// The endings of names of bags and files of records.
-pub fn endings() -> impl Iterator<Item = &'static str> {
-    FORMATS.iter().flat_map(|(_, _, ends)| ends.iter().copied())
-}
-
-/// Returns the masked CRC-32C of TFRecord.
+/// Returns the masked CRC-32C of TFRecord, which stores the length of a record (8 bytes,
+/// little-endian) with its masked CRC-32C, and the record with its own:
+/// <https://www.tensorflow.org/tutorials/load_data/tfrecord#tfrecords_format_details>
 pub fn masked_crc32c(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }

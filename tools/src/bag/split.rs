@@ -13,16 +13,17 @@ use holdall::Bag;
 use std::ffi::OsString;
 
 pub fn run(args: &Split) -> Result<Exit> {
+    let (n, args) = (u64::from(args.parts), &args.copy);
     let (input, out) = one_operand(&args.paths, &args.output)?;
     let (target, mode) = (&args.target, Mode::of(false, args.output.force)?);
-    let plans = (0..args.parts).map(|i| {
-        let part = BagOutput { shards: Some(args.parts), shard: Some(i), ..BagOutput::default() };
+    let plans = (0..n as u32).map(|i| {
+        let part = BagOutput { shards: Some(n as u32), shard: Some(i), ..BagOutput::default() };
         Plan::new(out, mode, &part, target, args.reading.threads, &args.sync)
     });
     let plans = plans.collect::<Result<Vec<_>>>()?;
     let source = Source::new(input, out, target.codec.codec);
     let bag = source.access(&args.reading, &args.bag)?.open(input)?;
-    let (size, n) = (bag.len(), u64::from(args.parts));
+    let size = bag.len();
     if n > size.max(1) {
         return Err(usage!("--parts {n}: '{input}' has {size} record{}", plural(size)));
     }

@@ -312,6 +312,42 @@ pub struct Sync {
     pub no_lock: bool,
 }
 
+/// A container that is changed in place.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Changing {
+    /// Threads to use, 0 to 65536 [default: 0, all processors]
+    #[arg(long, value_name = "N", value_parser = values::threads)]
+    pub threads: Option<usize>,
+    #[command(flatten)]
+    pub sync: Sync,
+    /// Most memory that a file may make the tool allocate; K, M, G [default: 4G]
+    #[arg(long, value_name = "BYTES", value_parser = values::size)]
+    pub memory_limit: Option<u64>,
+    /// Follow symbolic links out of the folder of an array or a table
+    #[arg(long, help_heading = DATASETS)]
+    pub follow_links: bool,
+}
+
+/// A copy of the records of bags.
+#[derive(Args, Clone, Debug)]
+pub struct BagCopy {
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub bag: BagRead,
+    #[command(flatten)]
+    pub target: BagTarget,
+    #[command(flatten)]
+    pub sync: Sync,
+    #[command(flatten)]
+    pub output: Output,
+    /// Report damaged records, and leave them out (exit code 1)
+    #[arg(long, help_heading = BAGS)]
+    pub skip_damaged: bool,
+    #[arg(required = true, value_name = "IN OUT")]
+    pub paths: Vec<FileName>,
+}
+
 /// The output of a command that writes a file or a container.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Output {

@@ -15,7 +15,7 @@ use groups::{
     BagInput, BagOutput, BagRead, Encoding, FileInput, FrameInput, Layout, Order, Output, Reading,
     Select, Source, Sync, TextInput,
 };
-use slice::{Picks, Rows, Slice};
+use slice::{Picks, Slice};
 use std::path::PathBuf;
 use values::DataFormat;
 
@@ -49,7 +49,7 @@ pub enum Command {
     Unpack(Unpack),
     Append(Append),
     Convert(Convert),
-    Merge(Merge),
+    Merge(groups::BagCopy),
     Split(Split),
     Trim(Trim),
     Attr(Attr),
@@ -159,15 +159,9 @@ pub struct Unpack {
 #[derive(Args, Debug)]
 pub struct Append {
     #[command(flatten)]
-    pub encoding: groups::Codecs,
-    /// Threads to use, 0 to 65536 [default: 0, all processors]
-    #[arg(long, value_name = "N", value_parser = values::threads)]
-    pub threads: Option<usize>,
+    pub changing: groups::Changing,
     #[command(flatten)]
-    pub sync: Sync,
-    /// Most memory that a file may make the tool allocate; K, M, G [default: 4G]
-    #[arg(long, value_name = "BYTES", value_parser = values::size)]
-    pub memory_limit: Option<u64>,
+    pub encoding: groups::Codecs,
     /// Format of IN [default: by its extension, otherwise raw]
     #[arg(long, value_name = "FORMAT", value_parser = values::among(values::ROWS))]
     pub from: Option<DataFormat>,
@@ -176,9 +170,6 @@ pub struct Append {
     /// Append a .npy file as bytes, its header included
     #[arg(long)]
     pub raw: bool,
-    /// Follow symbolic links out of the folder of an array or a table
-    #[arg(long, help_heading = groups::DATASETS)]
-    pub follow_links: bool,
     /// Insert the rows into a table before this row instead
     #[arg(long, value_name = "ROW", value_parser = values::whole)]
     pub before: Option<u64>,
@@ -198,15 +189,8 @@ pub struct Convert {
     pub frame: FrameInput,
     #[command(flatten)]
     pub bag_output: BagOutput,
-    /// Only these records, in this order; -1 is the last
-    #[arg(long, value_name = "I,J,..", value_parser = values::numbers, allow_hyphen_values = true,
-        help_heading = groups::BAGS)]
-    pub records: Option<groups::Numbers>,
-    /// Only this slice of records, rows or items, as in Python; of an array with a part per
-    /// dimension: 10:20,:,5
-    #[arg(long, value_name = "A:B:C", value_parser = slice::Picks::parse,
-        allow_hyphen_values = true)]
-    pub slice: Option<slice::Picks>,
+    #[command(flatten)]
+    pub select: Select,
     #[command(flatten)]
     pub encoding: Encoding,
     #[command(flatten)]
@@ -215,10 +199,6 @@ pub struct Convert {
     pub input: FileInput,
     #[command(flatten)]
     pub text: TextInput,
-    /// Only these rows of a table, CSV or JSON lines: a slice as in Python, or a list
-    #[arg(long, value_name = "A:B:C|I,J,..", value_parser = Rows::parse, allow_hyphen_values = true,
-        help_heading = groups::DATASETS)]
-    pub rows: Option<Rows>,
     #[command(flatten)]
     pub sync: Sync,
     #[command(flatten)]
@@ -234,56 +214,18 @@ pub struct Convert {
 }
 
 #[derive(Args, Debug)]
-pub struct Merge {
-    #[command(flatten)]
-    pub reading: Reading,
-    #[command(flatten)]
-    pub bag: BagRead,
-    #[command(flatten)]
-    pub target: groups::BagTarget,
-    #[command(flatten)]
-    pub sync: Sync,
-    #[command(flatten)]
-    pub output: Output,
-    /// Report damaged records, and leave them out (exit code 1)
-    #[arg(long, help_heading = groups::BAGS)]
-    pub skip_damaged: bool,
-    #[arg(required = true, value_name = "IN OUT")]
-    pub paths: Vec<FileName>,
-}
-
-#[derive(Args, Debug)]
 pub struct Split {
     #[command(flatten)]
-    pub reading: Reading,
-    #[command(flatten)]
-    pub bag: BagRead,
-    #[command(flatten)]
-    pub target: groups::BagTarget,
-    #[command(flatten)]
-    pub sync: Sync,
-    #[command(flatten)]
-    pub output: Output,
+    pub copy: groups::BagCopy,
     /// Number of bags, each with consecutive records and about equal in number
     #[arg(short = 'n', long, value_name = "N", value_parser = values::within(1..=99999u32))]
     pub parts: u32,
-    /// Report damaged records, and leave them out (exit code 1)
-    #[arg(long)]
-    pub skip_damaged: bool,
-    #[arg(required = true, value_name = "IN OUT")]
-    pub paths: Vec<FileName>,
 }
 
 #[derive(Args, Debug)]
 pub struct Trim {
-    /// Threads to use, 0 to 65536 [default: 0, all processors]
-    #[arg(long, value_name = "N", value_parser = values::threads)]
-    pub threads: Option<usize>,
     #[command(flatten)]
-    pub sync: Sync,
-    /// Follow symbolic links out of the folder of an array or a table
-    #[arg(long, help_heading = groups::DATASETS)]
-    pub follow_links: bool,
+    pub changing: groups::Changing,
     /// Remove these rows, a slice as in Python, instead of those at the end
     #[arg(long, value_name = "A:B", value_parser = values::rows, allow_hyphen_values = true)]
     pub remove: Option<Slice>,
@@ -408,22 +350,13 @@ pub struct Verify {
 #[derive(Args, Debug)]
 pub struct Repair {
     #[command(flatten)]
-    pub codec: groups::BagCodec,
+    pub changing: groups::Changing,
     #[command(flatten)]
-    pub sync: Sync,
-    /// Threads to use, 0 to 65536 [default: 0, all processors]
-    #[arg(long, value_name = "N", value_parser = values::threads)]
-    pub threads: Option<usize>,
-    /// Most memory that a file may make the tool allocate; K, M, G [default: 4G]
-    #[arg(long, value_name = "BYTES", value_parser = values::size)]
-    pub memory_limit: Option<u64>,
+    pub codec: groups::BagCodec,
     /// Location of the limits of a bag [default: tail]
     #[arg(long, value_name = "LOCATION", value_parser = values::named(values::LIMITS),
         help_heading = groups::BAGS)]
     pub limits: Option<holdall::BagLimits>,
-    /// Follow symbolic links out of the folder of an array or a table
-    #[arg(long, help_heading = groups::DATASETS)]
-    pub follow_links: bool,
     /// Print what a repair would do, with its exit code, and change nothing
     #[arg(short = 'n', long)]
     pub dry_run: bool,

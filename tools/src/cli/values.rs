@@ -2,6 +2,8 @@
 
 use super::groups::{Numbers, Shape};
 use super::slice::{self, Picks, Slice};
+use crate::detect::strip_ending;
+use crate::file_name::FileName;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use holdall::{BagLimits, BagShards, Checksum, Codec, Filter, Order};
@@ -200,6 +202,51 @@ pub enum DataFormat {
     TfRecord,
     Arrow,
     ArrowStream,
+}
+
+/// Formats by the endings of names.
+pub const ENDINGS: &[(DataFormat, &[&str])] = {
+    use DataFormat::*;
+    &[
+        (Blpk, &[".blp", ".blpk"]),
+        (Bcolz, &[".bcolz"]),
+        (Blz, &[".blz"]),
+        (Npy, &[".npy"]),
+        (Csv, &[".csv"]),
+        (Jsonl, &[".jsonl", ".ndjson"]),
+        (B2nd, &[".b2nd"]),
+        (B2Frame, &[".b2frame"]),
+        (Caterva, &[".caterva"]),
+        (Arrow, &[".arrow", ".feather"]),
+        (ArrowStream, &[".arrows"]),
+        (Bagz, &[".bagz", ".bag"]),
+        (Lines, &[".txt", ".lines"]),
+        (TfRecord, &[".tfrecord", ".tfrecords"]),
+    ]
+};
+
+impl DataFormat {
+    /// Returns what the ending of a name says. Endings of files of rows may be in upper case.
+    pub fn of_name(path: &FileName) -> Option<DataFormat> {
+        let has = |end: &&str, format| match format {
+            DataFormat::Npy | DataFormat::Csv | DataFormat::Jsonl => {
+                strip_ending(path, end).is_some()
+            }
+            _ => path.ends_with(end),
+        };
+        let found = ENDINGS.iter().find(|(format, ends)| ends.iter().any(|end| has(end, *format)));
+        found.map(|(format, _)| *format)
+    }
+
+    /// Returns the format as one of records; None: it has none. JSON lines are lines.
+    pub fn of_records(self) -> Option<DataFormat> {
+        use DataFormat::*;
+        match self {
+            Jsonl => Some(Lines),
+            Bagz | Lines | Lengths32 | Lengths64 | TfRecord | Arrow | ArrowStream => Some(self),
+            _ => None,
+        }
+    }
 }
 
 /// What `cat` prints.

@@ -3,7 +3,7 @@
 use crate::array::convert::format_of;
 use crate::cli::Convert;
 use crate::cli::usage::Usage;
-use crate::cli::values::DataFormat;
+use crate::cli::values::{DataFormat, ENDINGS};
 use crate::content::Content;
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
@@ -13,27 +13,6 @@ use crate::rows::convert::StoredRows;
 use crate::superchunk::source::Damage;
 use crate::{array, bag, cli, options, output, rows, standard, superchunk, usage};
 use holdall::Format;
-
-/// Formats by the ending of the name; those of bags and of files of records are in `bag::records`,
-/// too.
-const ENDINGS: &[(&str, Option<DataFormat>)] = &[
-    (".blp", Some(DataFormat::Blpk)),
-    (".blpk", Some(DataFormat::Blpk)),
-    (".bcolz", Some(DataFormat::Bcolz)),
-    (".blz", Some(DataFormat::Blz)),
-    (".npy", Some(DataFormat::Npy)),
-    (".csv", Some(DataFormat::Csv)),
-    (".jsonl", Some(DataFormat::Jsonl)),
-    (".ndjson", Some(DataFormat::Jsonl)),
-    (".b2nd", Some(DataFormat::B2nd)),
-    (".b2frame", Some(DataFormat::B2Frame)),
-    (".caterva", Some(DataFormat::Caterva)),
-    (".arrow", Some(DataFormat::Arrow)),
-    (".feather", Some(DataFormat::Arrow)),
-    (".arrows", Some(DataFormat::ArrowStream)),
-    (".bag", None),
-    (".bagz", None),
-];
 
 /// One call: IN, OUT, and what they are.
 struct Conversion<'a> {
@@ -45,15 +24,14 @@ struct Conversion<'a> {
     from: Option<DataFormat>,
 }
 
-/// Returns what the ending of a name says of a container or a file that is no bag. Endings of files
-/// may be in upper case.
+/// Returns whether only bags and files of records have the format.
+fn is_of_records(format: DataFormat) -> bool {
+    matches!(format, DataFormat::Bagz | DataFormat::Lines | DataFormat::TfRecord)
+}
+
+/// Returns what the ending of a name says of a container or a file that is no bag.
 pub fn by_name(out: &FileName) -> Option<DataFormat> {
-    let is_file = |to| matches!(to, Some(DataFormat::Npy | DataFormat::Csv | DataFormat::Jsonl));
-    let fits = |(end, to): &&(&str, Option<DataFormat>)| match is_file(*to) {
-        true => detect::strip_ending(out, end).is_some(),
-        false => out.ends_with(end),
-    };
-    ENDINGS.iter().find(fits)?.1
+    DataFormat::of_name(out).filter(|format| !is_of_records(*format))
 }
 
 /// What OUT becomes. Rows of a table become a table if its name has no ending. Unknown endings are
@@ -105,22 +83,21 @@ impl Conversion<'_> {
 
     fn check_ending(&self) -> Result {
         let (out, _) = &compression::split(self.out);
-        let ours: Vec<&str> = ENDINGS.iter().map(|(end, _)| *end).collect();
-        if by_name(out).is_some() || detect::known_ending(out, &ours) {
+        if detect::known_ending(out, &[".bag", ".bagz"]) || by_name(out).is_some() {
             return Ok(());
         }
-        let records = bag::records::endings().filter(|end| !ours.contains(end));
-        let records: Vec<&str> = records.collect();
-        if detect::known_ending(self.out, &records) {
+        if DataFormat::of_name(out).is_some_and(is_of_records) {
             return Err(usage!(
                 "'{}' is the name of a file of records, which a bag becomes (--to says what it becomes)",
                 self.out
             ));
         }
+        let endings: Vec<&str> =
+            ENDINGS.iter().flat_map(|(_, ends)| ends.iter().copied()).collect();
         Err(usage!(
             "'{}' ends in none of {} (--to says what it becomes)",
             self.out,
-            [ours, records].concat().join("|")
+            endings.join("|")
         ))
     }
 
@@ -205,8 +182,8 @@ impl Conversion<'_> {
         match (dataset, self.from) {
             (Some((content, mut damage)), _) => {
                 array::files::refuse_unknown(input, &content, format_of(to))?;
-                let (content, _) = content.select(input, args.slice.as_ref(), None)?;
-                let (content, list) = content.select(input, None, args.rows.as_ref())?;
+                let (slice, rows) = (args.select.slice.as_ref(), args.select.rows.as_ref());
+                let (content, list) = content.select(input, slice, rows)?;
                 let rows = StoredRows { path: input, content: &content, list: list.as_deref() };
                 if is_arrow(to) {
                     return rows::convert::dataset(args, &rows, out, to);

@@ -2,8 +2,9 @@
 
 use super::convert::by_name;
 use crate::array::convert::format_of;
+use crate::cli::groups::BagCopy;
+use crate::cli::operands;
 use crate::cli::usage::Usage;
-use crate::cli::{Merge, operands};
 use crate::content::{Content, columns, joined};
 use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, creation, library};
@@ -16,7 +17,7 @@ use holdall::{Array, ArrayLayout, Format, Location, Options, Table};
 /// Bytes of rows that are copied at once.
 const PIECE: u64 = 8 << 20;
 
-pub fn run(args: &Merge, usage: &Usage) -> Result<Exit> {
+pub fn run(args: &BagCopy, usage: &Usage) -> Result<Exit> {
     let (inputs, out) = operands(&args.paths, &args.output)?;
     if out.is_standard() {
         return Err(usage!("merge writes files: not to '-'"));
@@ -53,7 +54,7 @@ pub fn run(args: &Merge, usage: &Usage) -> Result<Exit> {
 
 /// Concatenates arrays along their first dimension, or the rows of tables. The result has the
 /// format, the chunks and the attributes of the first one.
-fn datasets(args: &Merge, datasets: Vec<(&FileName, Content)>, out: &FileName) -> Result<Exit> {
+fn datasets(args: &BagCopy, datasets: Vec<(&FileName, Content)>, out: &FileName) -> Result<Exit> {
     let (first_path, first) = &datasets[0];
     let format = first.format();
     for (path, dataset) in &datasets {
@@ -108,7 +109,7 @@ fn described(dataset: &Content) -> String {
 }
 
 /// Creates a dataset without rows, which appears with its commit.
-fn create(args: &Merge, (path, like): (&FileName, &Content), out: &FileName) -> Result<Content> {
+fn create(args: &BagCopy, (path, like): (&FileName, &Content), out: &FileName) -> Result<Content> {
     let options = options::given(Options::new(), args.reading.threads, Options::threads);
     let (options, force) = (options::sync(options, &args.sync), args.output.force);
     let (format, out_name) = (like.format(), Location::from(out));

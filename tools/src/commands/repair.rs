@@ -44,31 +44,32 @@ struct Found {
     columns_lost: Vec<String>,
 }
 
-/// The options of the repair, and of reading a bag that was repaired.
-fn common_options(args: &Repair) -> Result<Options> {
-    let options = Options::new().progress(|_, _| !signals::stopped());
-    let options = options.follow_links(args.follow_links);
-    let options = options::given(options, args.threads, Options::threads);
-    let options = options::given(options, args.memory_limit, Options::memory_limit);
+/// The options of the repair.
+fn repair_options(args: &Repair) -> Result<Options> {
+    let mut options = options::changing(&args.changing).progress(|_, _| !signals::stopped());
+    options = options.skip_corrupt(args.skip_damaged).dry_run(args.dry_run);
+    if args.unchecked {
+        options = options.verify(holdall::Verify::Never);
+    }
+    bag_options(options, args)
+}
+
+fn bag_options(options: Options, args: &Repair) -> Result<Options> {
     let mut bag = BagInput { codec: args.codec.clone(), ..BagInput::default() };
     bag.read.limits = args.limits;
     options::bag(options, &bag)
 }
 
-fn repair_options(options: Options, args: &Repair) -> Options {
-    let mut options = options::sync(options, &args.sync);
-    if args.skip_damaged {
-        options = options.skip_corrupt(true);
+/// The options of reading the result. After a dry run, the reader repairs in memory.
+fn result_options(args: &Repair) -> Result<Options> {
+    match args.dry_run {
+        true => repair_options(args),
+        false => bag_options(reading(args), args),
     }
-    if args.unchecked {
-        options = options.verify(holdall::Verify::Never);
-    }
-    if args.dry_run { options.dry_run(true) } else { options }
 }
 
-/// The options of reading the result. After a dry run, the reader repairs in memory.
-fn result_options(options: Options, args: &Repair) -> Options {
-    if args.dry_run { repair_options(options, args) } else { options }
+fn reading(args: &Repair) -> Options {
+    options::changing(&args.changing).progress(|_, _| !signals::stopped())
 }
 
 fn listed(names: &[String]) -> String {
@@ -86,9 +87,7 @@ struct Damage {
 impl Damage {
     fn find(args: &Repair) -> Damage {
         let mut damage = Damage::default();
-        let options = Options::new().progress(|_, _| !signals::stopped());
-        let options = options.follow_links(args.follow_links);
-        let options = options::given(options, args.memory_limit, Options::memory_limit);
+        let options = reading(args);
         // what prevents verification is one of the faults
         let _ = holdall::verify(args.path.path(), &options, |part, fault| {
             let message = fault.message();
@@ -129,7 +128,7 @@ fn lost_columns(path: &FileName, in_memory: &Options) -> Vec<String> {
 /// up.
 fn chunks(args: &Repair, container: Container, found: &mut Found) -> Result<bool> {
     let path = &args.path;
-    let options = repair_options(common_options(args)?, args);
+    let options = repair_options(args)?;
     let in_memory = options.clone().dry_run(true);
     let planned = holdall::repair(path.path(), &in_memory).map_err(library(path))?;
     // superchunks and frames
@@ -153,7 +152,7 @@ fn chunks(args: &Repair, container: Container, found: &mut Found) -> Result<bool
     } else {
         holdall::repair(path.path(), &options).map_err(library(path))?
     };
-    let reading = result_options(Options::new(), args);
+    let reading = result_options(args)?;
     let metadata_is_intact = || {
         let opened = Schunk::open_with(path, &reading);
         opened.is_ok_and(|schunk| matches!(schunk.attribute(""), Ok(Some(_))))
@@ -188,8 +187,7 @@ fn unit_count(found: &Found, n: u64) -> String {
 /// none of them.
 fn records(args: &Repair, found: &mut Found) -> Result<bool> {
     let (path, mut first) = (&args.path, None);
-    let options = repair_options(common_options(args)?, args);
-    let repaired = holdall::repair(path.path(), &options).map_err(library(path))?;
+    let repaired = holdall::repair(path.path(), &repair_options(args)?).map_err(library(path))?;
     (found.retained, found.lost) = (Some(repaired.retained), Some(repaired.dropped));
     let is_cut = args.skip_damaged && repaired.dropped > 0;
     if is_cut {
@@ -197,8 +195,7 @@ fn records(args: &Repair, found: &mut Found) -> Result<bool> {
             "{path}: the bytes after its last complete frame could not be retained as records: they are in a file .holdall-damaged beside it"
         ));
     }
-    let options = result_options(common_options(args)?, args);
-    let verified = holdall::verify(path.path(), &options, |_, fault| {
+    let verified = holdall::verify(path.path(), &result_options(args)?, |_, fault| {
         first.get_or_insert_with(|| fault.clone());
         true
     });

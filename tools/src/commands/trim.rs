@@ -7,7 +7,7 @@ use crate::failure;
 use crate::failure::{Exit, Result, library};
 use crate::options;
 use crate::report::{self, plural};
-use holdall::{Format, Kind, Options};
+use holdall::{Format, Kind};
 use std::ops::Range;
 
 fn remove(content: &mut Content, rows: Range<u64>) -> holdall::Result<()> {
@@ -40,8 +40,6 @@ fn removed(args: &Trim, all: u64) -> Result<Range<u64>> {
 
 pub fn run(args: &Trim) -> Result<Exit> {
     let path = &args.path;
-    let options = Options::new().follow_links(args.follow_links);
-    let options = options::given(options, args.threads, Options::threads);
     match detect::identify(path, None) {
         Ok((Format::Bloscpack, Kind::Schunk)) => {
             return Err(failure!("{path}: a superchunk that is no array has no rows"));
@@ -53,7 +51,7 @@ pub fn run(args: &Trim) -> Result<Exit> {
         }
         _ => {}
     }
-    let mut content = Content::open_for_writing(path, &options::sync(options, &args.sync))?;
+    let mut content = Content::open_for_writing(path, &options::changing(&args.changing))?;
     if content.array().is_some_and(|array| array.shape().is_empty()) {
         return Err(failure!("{path}: an array without dimensions has no rows"));
     }

@@ -13,15 +13,12 @@ use crate::failure::{Exit, Failure, Result};
 use crate::files::Input;
 use crate::report::plural;
 use crate::{detect, failure, options, progress, report, signals, superchunk};
-use holdall::Options;
 
 pub fn run(args: &Append) -> Result<Exit> {
     signals::catch();
     let path = &args.path;
-    let options = Options::new().progress(progress::report).follow_links(args.follow_links);
-    let options = options::codecs(options::sync(options, &args.sync), &args.encoding)?;
-    let options = options::given(options, args.threads, Options::threads);
-    let options = options::given(options, args.memory_limit, Options::memory_limit);
+    let options = options::changing(&args.changing).progress(progress::report);
+    let options = options::codecs(options, &args.encoding)?;
     let content = Content::open_for_writing(path, &options)?;
     progress::begin("append");
     let appended = load_all(args, content);

@@ -142,7 +142,7 @@ impl<'a> Conversion<'a> {
         } else if let Some(options) = text {
             let file = TextFile::open(path, self.out, true)?;
             let (frame, rows) = columns::find(&file, &options)?;
-            let selected = Selected::new(path, args.rows.as_ref(), rows)?;
+            let selected = Selected::new(path, args.select.rows.as_ref(), rows)?;
             let count = selected.count;
             (frame, Rows::Text(file, options, selected), count)
         } else {

@@ -10,7 +10,7 @@ use crate::failure::{Exit, Result, library};
 use crate::file_name::FileName;
 use crate::files::Input;
 use crate::{failure, options};
-use holdall::{Array, Options, Schunk, Status};
+use holdall::{Array, Schunk, Status};
 
 /// The format of the input; `None` is bytes.
 pub fn format(args: &Append) -> Option<DataFormat> {
@@ -50,10 +50,7 @@ fn check_array(array: &Array, path: &FileName) -> Result {
 
 fn open(args: &Append, input: &mut Input) -> Result<(Target, Option<u64>)> {
     let path = &args.path;
-    let options = Options::new().follow_links(args.follow_links);
-    let options = options::given(options, args.threads, Options::threads);
-    let options = options::given(options, args.memory_limit, Options::memory_limit);
-    let options = options::codecs(options::sync(options, &args.sync), &args.encoding)?;
+    let options = options::codecs(options::changing(&args.changing), &args.encoding)?;
     let array = match Array::open_for_writing(path, &options) {
         // a superchunk that is no array
         Err(error) if error.status() == Status::Type => {
