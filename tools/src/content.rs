@@ -241,12 +241,7 @@ impl Content {
     }
 
     /// Sets an attribute, in the header of a frame if `fixed`, to a value that is JSON.
-    pub fn set_attribute(
-        &mut self,
-        path: &FileName,
-        name: (&str, bool),
-        json: &str,
-    ) -> Result {
+    pub fn set_attribute(&mut self, path: &FileName, name: (&str, bool), json: &str) -> Result {
         let value = self.format().attribute_from_json(json);
         self.set_stored_attribute(path, name, &value)
     }

@@ -121,6 +121,16 @@ pub fn system(path: impl Display) -> impl Fn(io::Error) -> Failure {
     move |error| Failure::Message(format!("{path}: {}", crate::report::system_message(&error)))
 }
 
+/// Creates a container, or with `force` replaces it.
+#[macro_export]
+macro_rules! create {
+    ($type:ident, $out:expr, $force:expr, $($arg:expr),*) => {{
+        let create = if $force { $type::replace } else { $type::create };
+        create($crate::standard::output($out), $($arg),*)
+            .map_err($crate::failure::creation($out, $force))
+    }};
+}
+
 /// Returns a `Failure::Message`.
 #[macro_export]
 macro_rules! failure {

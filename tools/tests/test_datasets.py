@@ -86,6 +86,17 @@ class Cat(Tables):
             struct.pack("<q", -2),
         )
 
+    def test_only_the_requested_columns_are_read(self):
+        requested = [
+            ["cat", "--columns", "n,name", "--to", to, "t"] for to in ("arrow", "csv", "jsonl", "npy")
+        ]
+        before = [self.good(*args) for args in requested]
+        for column in ("x", "ok"):
+            os.remove(self.path(f"t/{column}/data/__0.blp"))
+        self.assertEqual([self.good(*args) for args in requested], before)
+        self.good("convert", "-q", "--columns", "n,name", "t", "o.csv")
+        self.assertIn("x/data/__0.blp", self.fails("cat", "--to", "arrow", "t")[0])
+
     def test_tables_convert_to_arrow_and_back(self):
         out = self.good("cat", "--to", "arrow", "--rows", "1:", "--columns", "n,name", "t")
         self.assertTrue(

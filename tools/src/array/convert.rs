@@ -12,7 +12,7 @@ use crate::report::{self, plural};
 use crate::rows::convert::StoredRows;
 use crate::superchunk::packing;
 use crate::superchunk::source::Damage;
-use crate::{detect, options, progress, rows, signals, standard, usage};
+use crate::{create, detect, options, progress, rows, signals, standard, usage};
 use holdall::{Array, ArrayLayout, Format, Integrity, Schunk};
 
 /// The format of the container that convert writes; None: a plain file, or a bag.
@@ -146,11 +146,10 @@ fn flat(
         ));
     }
     let options = options::converting(args)?.progress(|_, _| !signals::stopped());
-    let create = if args.output.force { Schunk::replace } else { Schunk::create };
     let type_size = packing::type_size(array.item_size() as u64);
     let (mut done, total) = (0, array.content_bytes());
-    let mut schunk = create(standard::output(out), Format::B2Frame, type_size, &options)
-        .map_err(creation(out, args.output.force))?;
+    let force = args.output.force;
+    let mut schunk = create!(Schunk, out, force, Format::B2Frame, type_size, &options)?;
     each_piece(array, None, false, (path, damage), |bytes| {
         schunk.append(bytes).map_err(library(out))?;
         done += bytes.len() as u64;

@@ -20,36 +20,36 @@ const SHORT_LINE: usize = 200;
 
 /// What is printed, as members of a JSON object and as lines.
 #[derive(Default)]
-struct Facts {
-    members: Map<String, Json>,
-    lines: Vec<String>,
+pub struct Facts {
+    pub members: Map<String, Json>,
+    pub lines: Vec<String>,
 }
 
 impl Facts {
-    fn member(&mut self, name: &str, value: Json) {
+    pub fn member(&mut self, name: &str, value: Json) {
         self.members.insert(name.to_owned(), value);
     }
 
-    fn line(&mut self, name: &str, text: impl Display) {
+    pub fn line(&mut self, name: &str, text: impl Display) {
         self.lines.push(format!("{:<14}{text}", format!("{name}:")));
     }
 
     /// A value that is a member and a line of the same name.
-    fn put(&mut self, name: &str, value: Json, text: impl Display) {
+    pub fn put(&mut self, name: &str, value: Json, text: impl Display) {
         self.member(&name.replace(' ', "_"), value);
         self.line(name, text);
     }
 
-    fn text(&mut self, name: &str, text: &str) {
+    pub fn text(&mut self, name: &str, text: &str) {
         self.put(name, json!(text), printable(text));
     }
 
-    fn number(&mut self, name: &str, n: u64) {
+    pub fn number(&mut self, name: &str, n: u64) {
         self.put(name, json!(n), n);
     }
 
     /// Lines under a heading.
-    fn list(&mut self, name: &str, lines: Vec<String>) {
+    pub fn list(&mut self, name: &str, lines: Vec<String>) {
         if lines.is_empty() {
             return self.line(name, "none");
         }
@@ -57,18 +57,18 @@ impl Facts {
         self.lines.extend(lines.into_iter().map(|line| format!("  {line}")));
     }
 
-    fn container(&mut self, path: &FileName, format: Format, kind: Kind) {
+    pub fn container(&mut self, path: &FileName, format: Format, kind: Kind) {
         self.text("path", &path.text());
         self.text("format", detect::format_name(format));
         self.text("kind", detect::kind_name(kind));
     }
 
-    fn sizes(&mut self, content: u64, stored: u64) {
+    pub fn sizes(&mut self, content: u64, stored: u64) {
         self.put("nbytes", json!(content), size(content));
         self.put("cbytes", json!(stored), stored_size(stored, content));
     }
 
-    fn print(self, is_json: bool, output: &mut Output) -> Result {
+    pub fn print(self, is_json: bool, output: &mut Output) -> Result {
         match is_json {
             true => output.line(Json::Object(self.members)),
             false => self.lines.iter().try_for_each(|line| output.line(line)),
@@ -80,7 +80,8 @@ fn numbers(numbers: &[u64]) -> String {
     numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn name(value: impl std::fmt::Debug) -> String {
+/// The name of a value of the library.
+pub fn name(value: impl std::fmt::Debug) -> String {
     format!("{value:?}").to_lowercase()
 }
 
@@ -261,14 +262,11 @@ fn dataset_facts(facts: &mut Facts, path: &FileName, at: Option<u64>, of: &Conte
         _ => Kind::Array,
     };
     facts.container(path, of.format(), kind);
-    let mut sizes = |content, stored: holdall::Result<u64>| {
-        Ok(facts.sizes(content, stored.map_err(library(path))?))
-    };
     if let Some(table) = of.table() {
-        sizes(table.content_bytes(), table.stored_bytes())?;
+        facts.sizes(table.content_bytes(), table.stored_bytes().map_err(library(path))?);
         table_facts(facts, table);
     } else if let Some(array) = of.array() {
-        sizes(array.content_bytes(), array.stored_bytes())?;
+        facts.sizes(array.content_bytes(), array.stored_bytes().map_err(library(path))?);
         array_facts(facts, path, at, array);
     }
     let (mut attributes, mut lines) = (Map::new(), Vec::new());

@@ -10,12 +10,12 @@ use crate::cli::groups::{Encoding, FileInput, Shape};
 use crate::cli::usage::Usage;
 use crate::cli::values::DataFormat;
 use crate::cli::{Convert, Pack};
-use crate::failure::{Exit, Result, creation, library};
+use crate::failure::{Exit, Result, library};
 use crate::file_name::FileName;
 use crate::files::{Input, OutputFile};
 use crate::superchunk::pack::spare_chunks;
 use crate::superchunk::packing::{self, Packing, Target};
-use crate::{failure, options, signals, standard, usage};
+use crate::{create, failure, options, signals, usage};
 use holdall::{Array, ArrayLayout, Format, Options, Schunk};
 
 /// The container that the items become.
@@ -30,15 +30,11 @@ struct New<'a> {
 impl New<'_> {
     fn schunk(&self, format: Format, item_size: u64, options: &Options) -> Result<Schunk> {
         let type_size = packing::type_size(item_size);
-        let create = if self.force { Schunk::replace } else { Schunk::create };
-        create(standard::output(self.out), format, type_size, options)
-            .map_err(creation(self.out, self.force))
+        create!(Schunk, self.out, self.force, format, type_size, options)
     }
 
     fn array(&self, dtype: &str, shape: &[u64], layout: &ArrayLayout) -> Result<Array> {
-        let create = if self.force { Array::replace } else { Array::create };
-        create(standard::output(self.out), dtype, shape, layout, &self.options)
-            .map_err(creation(self.out, self.force))
+        create!(Array, self.out, self.force, dtype, shape, layout, &self.options)
     }
 
     /// Opens a new array in a Bloscpack file.

@@ -4,13 +4,13 @@ use super::records::{Batch, Sink};
 use super::{Access, parser};
 use crate::cli::groups::Sync;
 use crate::cli::{Index, IndexAction, IndexOptions};
-use crate::failure::{Exit, Result, creation, library, library_with};
+use crate::failure::{Exit, Result, library, library_with};
 use crate::file_name::FileName;
 use crate::files::Input;
 use crate::output::Output;
 use crate::report::{self, plural, printable};
-use crate::{options, progress, signals, usage};
-use holdall::{Bag, BagIndex, FileAccess, Location, Options, Status};
+use crate::{create, options, progress, signals, usage};
+use holdall::{Bag, BagIndex, FileAccess, Options, Status};
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt;
 
@@ -64,8 +64,7 @@ fn build(given: &IndexOptions, sync: &Sync, force: bool, path: &FileName) -> Res
     let options = options::given(options, given.reading.threads, Options::threads);
     let options = options::given(options, given.reading.memory_limit, Options::memory_limit);
     let options = options.skip_corrupt(given.skip_damaged);
-    let create = if force { BagIndex::replace } else { BagIndex::create };
-    let built = create(Location::from(&index), &bag, &options).map_err(creation(&index, force))?;
+    let built = create!(BagIndex, &index, force, &bag, &options)?;
     progress::end();
     let (keys, records, damaged) = (built.key_count(), bag.len(), built.corrupt());
     let (s, of) = (plural(keys), plural(records));

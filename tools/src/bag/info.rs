@@ -2,92 +2,69 @@
 
 use super::Access;
 use super::writer::escaped;
+use crate::array::info::{Facts, name};
 use crate::cli::Info;
 use crate::cli::groups::BagRead;
 use crate::failure::{Exit, Result, library};
 use crate::file_name::FileName;
 use crate::output::Output;
 use crate::report::{printable, size};
-use holdall::{Bag, BagChecksum, BagLimits, Codec};
-use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use holdall::{Bag, BagChecksum, BagLimits, Format, Kind};
+use serde_json::{Value, json};
 
-/// The facts about a bag, or about a file of one.
-fn facts(bag: &Bag, path: &FileName) -> Result<Map<String, Value>> {
-    let compression = match bag.codec() {
-        Some(Codec::None) => "none",
-        Some(_) => "zstd",
-        None => "mixed", // shards differ
-    };
-    let checksum = match bag.protection().map_err(library(path))? {
-        BagChecksum::Crc32 => "crc32",
-        BagChecksum::Zstd => "zstd",
-        _ => "none",
-    };
+/// Returns the facts about a bag, or about a file of one.
+fn facts(bag: &Bag, path: &FileName) -> Result<Facts> {
+    let mut facts = Facts::default();
+    facts.container(path, Format::Bagz, Kind::Bag);
+    facts.member("size", json!(bag.len()));
+    facts.line("records", bag.len());
+    // shards differ if it has no codec
+    facts.text("compression", &bag.codec().map_or("mixed".to_owned(), name));
     let limits = if bag.limits() == BagLimits::Separate { "separate" } else { "tail" };
-    let facts = [
-        ("path", json!(path)),
-        ("format", json!("bagz")),
-        ("kind", json!("bag")),
-        ("size", json!(bag.len())),
-        ("compression", json!(compression)),
-        ("limits", json!(limits)),
-        ("checksum", json!(checksum)),
-        ("shards", json!(bag.shards().count())),
-        ("bytes", json!(bag.stored_bytes())),
-    ];
-    Ok(facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    facts.text("limits", limits);
+    facts.text(
+        "checksum",
+        match bag.protection().map_err(library(path))? {
+            BagChecksum::Crc32 => "crc32",
+            BagChecksum::Zstd => "zstd",
+            _ => "none",
+        },
+    );
+    facts.number("shards", bag.shards().count() as u64);
+    facts.put("bytes", json!(bag.stored_bytes()), size(bag.stored_bytes()));
+    Ok(facts)
 }
 
-fn describe(args: &Info) -> Result<Map<String, Value>> {
+/// Adds the facts about each file.
+fn add_files(all: &mut Facts, args: &Info) -> Result {
     let (path, source) = (&args.path, &args.source);
-    let bag = Access::of(source)?.open(path)?;
-    let mut all = facts(&bag, path)?;
-    if bag.shards().count() > 1 {
-        // the order is that of all files
-        let alone = BagRead { shard_order: None, ..source.bag.read.clone() };
-        let access = Access::new(&source.reading, &alone, &source.bag.codec)?;
-        let file = |file: &PathBuf| {
-            let path = FileName::from(file.clone().into_os_string());
-            let mut facts = facts(&access.open(&escaped(path.bytes()).into())?, &path)?;
-            facts.retain(|name, _| !["format", "kind", "limits", "shards"].contains(&&name[..]));
-            Ok(Value::Object(facts))
-        };
-        let files = Bag::files(path.path()).map_err(library(path))?;
-        all.insert("files".to_owned(), files.iter().map(file).collect::<Result<_>>()?);
-    }
-    Ok(all)
-}
-
-fn print(output: &mut Output, facts: &Map<String, Value>) -> Result {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), printable);
-    for (name, value) in facts.iter().filter(|(name, _)| *name != "files") {
-        let (name, value) = match name.as_str() {
-            "size" => ("records", text(value)),
-            "bytes" => ("bytes", size(value.as_u64().unwrap_or(0))),
-            name => (name, text(value)),
-        };
-        output.line(format_args!("{:14}{value}", format!("{name}:")))?;
-    }
-    let Some(files) = facts.get("files").and_then(Value::as_array) else {
-        return Ok(());
-    };
-    output.line("\n     records           bytes  compression  checksum  file")?;
-    files.iter().try_for_each(|file| {
+    // the order is that of all files
+    let alone = BagRead { shard_order: None, ..source.bag.read.clone() };
+    let access = Access::new(&source.reading, &alone, &source.bag.codec)?;
+    let mut files = Vec::new();
+    all.lines.push("\n     records           bytes  compression  checksum  file".to_owned());
+    for file in Bag::files(path.path()).map_err(library(path))? {
+        let path = FileName::from(file.into_os_string());
+        let mut file = facts(&access.open(&escaped(path.bytes()).into())?, &path)?.members;
+        file.retain(|name, _| !["format", "kind", "limits", "shards"].contains(&&name[..]));
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), printable);
         let [records, bytes, compression, checksum, path] =
             ["size", "bytes", "compression", "checksum", "path"].map(|name| text(&file[name]));
-        output.line(format_args!(
-            "{records:>12}  {bytes:>14}  {compression:11}  {checksum:8}  {path}"
-        ))
-    })
+        all.lines
+            .push(format!("{records:>12}  {bytes:>14}  {compression:11}  {checksum:8}  {path}"));
+        files.push(file);
+    }
+    all.member("files", json!(files));
+    Ok(())
 }
 
 pub fn run(args: &Info) -> Result<Exit> {
     let mut output = Output::standard();
-    let facts = describe(args)?;
-    match args.json {
-        true => output.line(Value::Object(facts))?,
-        false => print(&mut output, &facts)?,
+    let bag = Access::of(&args.source)?.open(&args.path)?;
+    let mut all = facts(&bag, &args.path)?;
+    if bag.shards().count() > 1 {
+        add_files(&mut all, args)?;
     }
+    all.print(args.json, &mut output)?;
     output.finish(Exit::Done)
 }

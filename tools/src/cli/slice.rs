@@ -56,7 +56,7 @@ pub fn numbers(text: &str) -> Option<Vec<i64>> {
     text.split(',').map(number).collect()
 }
 
-/// Returns the index that a number means, which counts from the end if it is negative.
+/// Returns the index that a number means; a negative one is relative to the end.
 pub fn index(number: i64, length: u64) -> Option<u64> {
     let from_end = length.checked_sub(number.unsigned_abs());
     let at = if number < 0 { from_end } else { Some(number as u64) };

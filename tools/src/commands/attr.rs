@@ -75,7 +75,9 @@ fn set(
 ) -> Result<Exit> {
     if options.raw {
         let bytes = files::read_all(value)?;
-        return change(path, options, |content| content.set_stored_attribute(path, (name, fixed), &bytes));
+        return change(path, options, |content| {
+            content.set_stored_attribute(path, (name, fixed), &bytes)
+        });
     }
     let text = std::str::from_utf8(value.bytes()).ok();
     let Some(json) = text.filter(|text| attributes::is_json(text)) else {

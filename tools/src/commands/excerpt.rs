@@ -1,18 +1,12 @@
 //! `holdall head`, `tail` and `sample`: `cat` with a selection.
 
 use super::cat;
-use crate::array::cat::refuse_terminal;
-use crate::cli::Cat;
 use crate::cli::excerpts::{Excerpt, Sample};
 use crate::cli::groups::Numbers;
 use crate::cli::slice::{Picks, Rows, Slice};
 use crate::cli::usage::Usage;
-use crate::cli::values::DataFormat;
 use crate::content::Content;
 use crate::failure::{Exit, Result};
-use crate::output::printed;
-use crate::superchunk::source::Source;
-use crate::{failure, options};
 use holdall::Epoch;
 
 fn with_slice(args: &Excerpt, usage: &Usage, slice: Slice) -> Result<Exit> {
@@ -43,32 +37,10 @@ pub fn sample(args: &Sample, usage: &Usage) -> Result<Exit> {
     numbers.sort_unstable();
     let mut cat = excerpt.cat();
     match content {
-        Content::Schunk(_) => return items(&cat, &numbers),
-        Content::Bag(_) => cat.select.records = Some(Numbers(numbers)),
+        // items of a superchunk, too
+        Content::Bag(_) | Content::Schunk(_) => cat.select.records = Some(Numbers(numbers)),
         _ => cat.select.rows = Some(Rows::List(numbers)),
     }
     drop(content);
     cat::run(&cat, usage)
-}
-
-/// Prints items of a superchunk.
-fn items(args: &Cat, numbers: &[i64]) -> Result<Exit> {
-    let (print, output) = (&args.print, &args.print.output);
-    let path = &print.path;
-    if !matches!(print.to, None | Some(DataFormat::Raw)) {
-        return Err(failure!(
-            "{path}: a superchunk that is no array has items without a type (--to raw prints them)"
-        ));
-    }
-    refuse_terminal(args, false)?;
-    let (source, mut damage) =
-        Source::open(path, &options::source(&print.source)?, print.skip_damaged)?;
-    let mut item = vec![0; source.schunk.type_size()];
-    printed(output.output.as_ref(), output.force, |output| {
-        for number in numbers {
-            source.read(*number as u64 * item.len() as u64, &mut item, &mut damage)?;
-            output.bytes(&item)?;
-        }
-        Ok(Exit::damaged(damage.found))
-    })
 }

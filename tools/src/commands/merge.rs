@@ -7,15 +7,15 @@ use crate::cli::operands;
 use crate::cli::usage::Usage;
 use crate::content::{Content, columns, joined};
 use crate::detect::{self, Container};
-use crate::failure::{Exit, Failure, Result, creation, library};
+use crate::failure::{Exit, Failure, Result, library};
 use crate::file_name::FileName;
 use crate::report::{self, plural};
+use crate::rows::frame::Stored;
+use crate::rows::target::Target;
+use crate::superchunk::source::Damage;
 use crate::{array, bag, options, progress, signals};
-use crate::{failure, usage};
-use holdall::{Array, ArrayLayout, Format, Location, Options, Table};
-
-/// Bytes of rows that are copied at once.
-const PIECE: u64 = 8 << 20;
+use crate::{create, failure, usage};
+use holdall::{Array, ArrayLayout, Format, Options, Table};
 
 pub fn run(args: &BagCopy, usage: &Usage) -> Result<Exit> {
     let (inputs, out) = operands(&args.paths, &args.output)?;
@@ -75,13 +75,21 @@ fn datasets(args: &BagCopy, datasets: Vec<(&FileName, Content)>, out: &FileName)
         array::attributes::copy((first, first_path), (&mut merged, out))?;
     }
     let all: u64 = datasets.iter().map(|(_, dataset)| dataset.len()).sum();
+    let mut target = Target::all(out, merged);
     for (path, dataset) in &datasets {
-        append((&mut merged, out), (dataset, path), all)?;
+        let stored = Stored::of(path, dataset, None, None)?;
+        stored.each(&mut Damage::new(path), |batch| {
+            target.take(&stored.frame, batch)?;
+            match progress::report(target.rows, all) {
+                true => Ok(()),
+                false => Err(Failure::Stopped),
+            }
+        })?;
     }
     if signals::stopped() {
         return Err(Failure::Stopped);
     }
-    merged.commit(out)?;
+    target.commit()?;
     progress::end();
     let (n, s) = (datasets.len(), plural(datasets.len() as u64));
     let what = if first.table().is_some() { "table" } else { "array" };
@@ -111,31 +119,22 @@ fn described(dataset: &Content) -> String {
 /// Creates a dataset without rows, which appears with its commit.
 fn create(args: &BagCopy, (path, like): (&FileName, &Content), out: &FileName) -> Result<Content> {
     let options = options::given(Options::new(), args.reading.threads, Options::threads);
-    let (options, force) = (options::sync(options, &args.sync), args.output.force);
-    let (format, out_name) = (like.format(), Location::from(out));
-    let content = match like {
-        Content::Array(array) => {
-            let Some((_, row)) = array.shape().split_first() else {
-                return Err(failure!("{path}: an array without dimensions has no rows"));
-            };
-            let shape: Vec<u64> = std::iter::once(0).chain(row.iter().copied()).collect();
-            let mut layout = ArrayLayout::new(format).chunks(array.chunk_shape());
-            if detect::is_frame(format) {
-                layout = layout.blocks(array.block_shape());
-            }
-            let create = if force { Array::replace } else { Array::create };
-            create(out_name, &array.dtype(), &shape, &layout, &options).map(Content::Array)
-        }
-        Content::Table(table) => {
-            let types: Vec<(&str, String)> =
-                columns(table).map(|(name, column)| (name, dtype(column))).collect();
-            let types: Vec<(&str, &str)> = types.iter().map(|(n, t)| (*n, &t[..])).collect();
-            let create = if force { Table::replace } else { Table::create };
-            create(out_name, format, &types, &options).map(Content::Table)
-        }
-        _ => return Err(failure!("{path}: it has no rows")),
-    };
-    content.map_err(creation(out, force))
+    let (options, force) = (&options::sync(options, &args.sync), args.output.force);
+    let format = like.format();
+    if let Some(table) = like.table() {
+        let types: Vec<(&str, String)> =
+            columns(table).map(|(name, column)| (name, dtype(column))).collect();
+        let types: Vec<(&str, &str)> = types.iter().map(|(n, t)| (*n, &t[..])).collect();
+        return create!(Table, out, force, format, &types, options).map(Content::Table);
+    }
+    let array = like.array().filter(|array| !array.shape().is_empty());
+    let array = array.ok_or_else(|| failure!("{path}: an array without dimensions has no rows"))?;
+    let shape = [&[0], array.shape().get(1..).unwrap_or_default()].concat();
+    let mut layout = ArrayLayout::new(format).chunks(array.chunk_shape());
+    if detect::is_frame(format) {
+        layout = layout.blocks(array.block_shape());
+    }
+    create!(Array, out, force, &array.dtype(), &shape, &layout, options).map(Content::Array)
 }
 
 /// The type of a column, with the shape of its items.
@@ -143,40 +142,5 @@ fn dtype(column: &Array) -> String {
     match column.shape().get(1..).unwrap_or_default() {
         [] => column.dtype(),
         shape => format!("({},){}", joined(shape, ","), column.dtype()),
-    }
-}
-
-fn append(
-    (merged, out): (&mut Content, &FileName),
-    (dataset, path): (&Content, &FileName),
-    all: u64,
-) -> Result {
-    let (rows, done) = (dataset.len(), merged.len());
-    match (merged, dataset) {
-        (Content::Array(to), Content::Array(from)) => {
-            let row = from.shape()[1..].iter().product::<u64>() * from.item_size() as u64;
-            let chunk = from.chunk_shape().first().copied().unwrap_or(1).max(1);
-            let piece = (PIECE / row.max(1) / chunk * chunk).max(1);
-            let mut bytes = Vec::new();
-            for begin in (0..rows).step_by(piece as usize) {
-                let n = piece.min(rows - begin);
-                bytes.resize((n * row) as usize, 0);
-                let rest = from.shape()[1..].iter().map(|n| 0..*n);
-                let part: Vec<_> = std::iter::once(begin..begin + n).chain(rest).collect();
-                from.read_bytes(&part[..], &mut bytes).map_err(library(path))?;
-                to.append_bytes(0, n, &bytes).map_err(library(out))?;
-                if !progress::report(done + begin + n, all) {
-                    return Err(Failure::Stopped);
-                }
-            }
-            Ok(())
-        }
-        (Content::Table(to), Content::Table(from)) => {
-            let stream = from.to_arrow(.., 0).map_err(library(path))?.into_stream();
-            to.append_arrow(stream).map_err(library(out))?;
-            progress::report(done + rows, all);
-            Ok(())
-        }
-        _ => Ok(()),
     }
 }

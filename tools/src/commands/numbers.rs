@@ -20,12 +20,10 @@ pub fn is_text(of: &ItemType) -> bool {
 
 /// The exact value of an item that is no floating-point number; None: not a time.
 fn integer(of: &ItemType, item: &[u8]) -> Option<i128> {
-    let bits = print::bits(item, of.big_endian);
-    let unused = 64 - 8 * of.size.clamp(1, 8) as u32;
-    let signed = (bits << unused) as i64 >> unused;
+    let signed = print::signed(item, of.big_endian);
     match of.kind {
-        ItemKind::Bool => Some(i128::from(bits != 0)),
-        ItemKind::Uint => Some(i128::from(bits)),
+        ItemKind::Bool => Some(i128::from(signed != 0)),
+        ItemKind::Uint => Some(i128::from(print::bits(item, of.big_endian))),
         ItemKind::Datetime(_) | ItemKind::Timedelta(_) if signed == i64::MIN => None,
         _ => Some(i128::from(signed)),
     }
@@ -42,14 +40,9 @@ pub fn floats(of: &ItemType, bytes: &[u8], mut each: impl FnMut(f64)) {
 
 /// The text of an item, without its padding.
 fn text(of: &ItemType, item: &[u8]) -> String {
-    if of.kind == ItemKind::Bytes {
-        let end = item.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        return String::from_utf8_lossy(item.get(..end).unwrap_or_default()).into_owned();
-    }
-    let character =
-        |unit: &[u8]| char::from_u32(print::bits(unit, of.big_endian) as u32).unwrap_or('\u{fffd}');
-    let text: String = item.chunks_exact(4).map(character).collect();
-    text.trim_end_matches('\0').to_owned()
+    let mut text = Text::default();
+    print::put_string(&mut text, of, item);
+    String::from_utf8_lossy(&text.bytes).into_owned()
 }
 
 /// An item as JSON.

@@ -7,17 +7,16 @@ use crate::cli::groups::Source;
 use crate::cli::slice::{Pick, Picks, Span};
 use crate::cli::usage::Usage;
 use crate::content::{BOX, Content, Part, column};
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Result, library};
 use crate::file_name::FileName;
 use crate::files::{self, OutputFile};
 use crate::output::Output;
 use crate::{failure, report, usage as wrong};
 use anstream::{AutoStream, ColorChoice};
-use holdall::{ItemKind, Selection};
+use holdall::{Array, ItemKind, Selection};
 use plotters::prelude::{Color, Palette, Palette99, Rectangle};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
-use std::ops::Range;
 
 pub fn run(args: &View, usage: &Usage) -> Result<Exit> {
     let path = &args.path;
@@ -40,64 +39,55 @@ pub fn run(args: &View, usage: &Usage) -> Result<Exit> {
         let dtype = part.array.dtype();
         return Err(failure!("{path}: items of type {dtype} are no numbers, and have no picture"));
     }
-    let picks = args.slice.clone().unwrap_or_default();
-    let plane = plane(part, picks).map_err(|reason| wrong!("{path}: --slice: {reason}"))?;
-    match plane {
-        (Some(rows), Some(columns), spans) => show(args, part, spans, (rows, columns)),
-        (_, _, spans) => histogram(args, part, &spans),
+    let (plane, position) = plane(part, &args.slice.clone().unwrap_or_default())?;
+    let plane = Part { array: &plane, shape: plane.shape().to_vec(), ..*part };
+    match plane.shape[..] {
+        [rows, columns] => show(args, &plane, [rows, columns], &position),
+        _ => histogram(args, &plane),
     }
 }
 
-/// The dimensions that are the rows and the columns of a plane, and the selected indices of each
-/// dimension.
-type Plane = (Option<usize>, Option<usize>, Vec<Span>);
-
-/// Returns what a selection shows, or why it cannot be selected.
-fn plane(part: &Part, picks: Picks) -> Result<Plane, String> {
-    let ndim = part.shape.len();
-    let of = picks
-        .expanded(ndim)
-        .map_err(|named| format!("it has {named} parts, and the array has {ndim} dimensions"))?;
+/// Returns what a selection shows, an array of at most two dimensions, and its position.
+fn plane(part: &Part, picks: &Picks) -> Result<(Array, String)> {
+    let (path, ndim) = (part.path, part.shape.len());
+    let picks = picks.expanded(ndim).map_err(|named| {
+        wrong!("{path}: --slice: it has {named} parts, and the array has {ndim} dimensions")
+    })?;
+    let is_index = |d: &usize| matches!(picks[*d], Some(Pick::Index(_)));
     // dimensions with a range in --slice are shown first, then the last ones
-    let free = (0..ndim).filter(|d| !matches!(of[*d], Some(Pick::Index(_))));
-    let (given, rest): (Vec<usize>, Vec<usize>) = free.partition(|d| of[*d].is_some());
-    let mut free = [rest, given].concat();
-    let mut shown = free.split_off(free.len().saturating_sub(2));
-    shown.sort_unstable();
-    let span = |(d, (length, pick)): (usize, (&u64, &Option<Pick>))| {
-        let index = || if let Some(Pick::Index(index)) = pick { *index } else { 0 };
-        let outside = || format!("{} is not inside dimension {d} of length {length}", index());
-        let span = Pick::span(*pick, *length).ok_or_else(outside)?;
-        if span.step < 0 {
-            return Err("view takes steps of at least 1".to_owned());
+    let (given, rest): (Vec<_>, Vec<_>) =
+        (0..ndim).filter(|d| !is_index(d)).partition(|d| picks[*d].is_some());
+    let free = [rest, given].concat();
+    let hidden = &free[..free.len().saturating_sub(2)];
+    let (mut starts, mut steps, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+    for (d, (pick, length)) in picks.iter().zip(&part.shape).enumerate() {
+        let Span { mut start, mut count, step } = Pick::span(*pick, *length).ok_or_else(|| {
+            let index = if let Some(Pick::Index(index)) = pick { *index } else { 0 };
+            wrong!("{path}: --slice: {index} is not inside dimension {d} of length {length}")
+        })?;
+        if step < 0 {
+            return Err(wrong!("{path}: --slice: view takes steps of at least 1"));
         }
-        let is_middle = free.contains(&d) && span.count > 1;
-        Ok(if is_middle { thinned(span, span.count / 2, 1, 1) } else { span })
-    };
-    let spans = part.shape.iter().zip(&of).enumerate().map(span).collect::<Result<_, _>>()?;
-    let columns = shown.pop();
-    Ok((shown.pop(), columns, spans))
-}
-
-/// `count` indices of a span, each `step`th from its index `first` on.
-fn thinned(of: Span, first: u64, count: u64, step: u64) -> Span {
-    let start = of.start + first * of.step.unsigned_abs();
-    let step = if count > 1 { of.step.saturating_mul(step as i64) } else { 1 };
-    Span { start, count, step }
-}
-
-/// The index after the last one.
-fn end(span: &Span) -> u64 {
-    match span.count {
-        0 => span.start,
-        n => span.start + (n - 1) * span.step.unsigned_abs() + 1,
+        if count == 0 && free.len() > 1 {
+            return Err(failure!("{path}: the plane has no items"));
+        }
+        if hidden.contains(&d) {
+            (start, count) = (start + count / 2 * step.unsigned_abs(), 1);
+        }
+        starts.push(start);
+        steps.push(step);
+        counts.push(count);
     }
-}
-
-fn read(part: &Part, spans: &[Span], buffer: &mut Vec<u8>) -> Result {
-    let ranges: Vec<Range<u64>> = spans.iter().map(|span| span.start..end(span)).collect();
-    let steps: Vec<u64> = spans.iter().map(|span| span.step.unsigned_abs()).collect();
-    part.read(Selection::from(&ranges[..]).step(&steps), buffer)
+    let at = starts.iter().zip(&steps).zip(&counts).map(|((start, step), count)| match count {
+        0 | 1 => start.to_string(),
+        n => format!("{start}:{}", start + (n - 1) * step.unsigned_abs() + 1),
+    });
+    let at = at.collect::<Vec<_>>().join(",");
+    let mut plane = part.array.strided(&starts, &steps, &counts).map_err(library(path))?;
+    for d in (0..ndim).rev().filter(|d| is_index(d) || hidden.contains(d)) {
+        plane = plane.squeeze(d).map_err(library(path))?;
+    }
+    Ok((plane, at))
 }
 
 // ---- planes
@@ -112,23 +102,20 @@ struct Grid {
 const SIDE: u64 = 8;
 
 /// Reads a plane in a grid of at most `width` x `height` means.
-fn grid(part: &Part, spans: &[Span], (r, c): (usize, usize), most: (u64, u64)) -> Result<Grid> {
-    let (item, mut of) = (part.array.item_type(), spans.to_vec());
-    let factor = spans[c].count.div_ceil(most.0).max(spans[r].count.div_ceil(most.1)).max(1);
+fn grid(part: &Part, [rows, columns]: [u64; 2], (width, height): (u64, u64)) -> Result<Grid> {
+    let factor = columns.div_ceil(width).max(rows.div_ceil(height)).max(1);
     let step = (factor / SIDE).max(1);
     let block = factor.div_ceil(step);
-    for d in [r, c] {
-        of[d] = thinned(of[d], 0, of[d].count.div_ceil(step), step);
-    }
-    let (rows, columns) = (of[r], of[c].count);
-    let width = columns.div_ceil(block) as usize;
+    let (picked, across) = (rows.div_ceil(step), columns.div_ceil(step));
+    let width = across.div_ceil(block) as usize;
     let (mut grid, mut buffer) = (Grid { width, values: Vec::new() }, Vec::new());
-    for first in (0..rows.count).step_by(block as usize) {
-        of[r] = thinned(rows, first, block.min(rows.count - first), 1);
-        read(part, &of, &mut buffer)?;
+    for first in (0..picked).step_by(block as usize) {
+        let end = (first + block).min(picked) * step;
+        let of = [first * step..end.min(rows), 0..columns];
+        part.read(Selection::from(&of[..]).step(&[step, step]), &mut buffer)?;
         let (mut totals, mut i) = (vec![(0.0, 0u32); width], 0);
-        numbers::floats(item, &buffer, |value| {
-            let column = (i % columns.max(1) / block) as usize;
+        numbers::floats(part.array.item_type(), &buffer, |value| {
+            let column = (i % across.max(1) / block) as usize;
             if let Some((sum, n)) = totals.get_mut(column).filter(|_| !value.is_nan()) {
                 (*sum, *n) = (*sum + value, *n + 1);
             }
@@ -167,19 +154,16 @@ const MISSING: [u8; 3] = [214, 60, 60];
 /// The least side of a picture in pixels.
 const LEAST: usize = 256;
 
-fn show(args: &View, part: &Part, spans: Vec<Span>, plane: (usize, usize)) -> Result<Exit> {
-    if spans.iter().any(|span| span.count == 0) {
-        return Err(failure!("{}: the plane has no items", args.path));
-    }
+fn show(args: &View, part: &Part, shape: [u64; 2], position: &str) -> Result<Exit> {
     if let Some(to) = &args.output.output {
         let most = u64::from(args.width.unwrap_or(1024));
-        let grid = grid(part, &spans, plane, (most, most))?;
+        let grid = grid(part, shape, (most, most))?;
         return save(args, to, &grid);
     }
     let has_color = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
     let (width, height) = screen(args);
     // two pixels share a character, above each other
-    let grid = grid(part, &spans, plane, (width, height * 2))?;
+    let grid = grid(part, shape, (width, height * 2))?;
     let (grays, [low, high]) = grid.scaled();
     let mut output = Output::standard();
     for y in (0..grid.height()).step_by(2) {
@@ -191,12 +175,7 @@ fn show(args: &View, part: &Part, spans: Vec<Span>, plane: (usize, usize)) -> Re
         }
         output.line(if has_color { line + "\x1b[0m" } else { line.trim_end().to_owned() })?;
     }
-    let at = spans.iter().map(|span| match span.count {
-        1 => span.start.to_string(),
-        _ => format!("{}:{}", span.start, end(span)),
-    });
-    let at = at.collect::<Vec<_>>().join(",");
-    output.line(format_args!("[{at}]  dark {}, bright {}", short(low), short(high)))?;
+    output.line(format_args!("[{position}]  dark {}, bright {}", short(low), short(high)))?;
     output.finish(Exit::Done)
 }
 
@@ -275,26 +254,19 @@ struct Histogram {
     is_whole: bool,
 }
 
-/// Calls a function for the numbers of a selection, of which at most one dimension has more than
-/// one index.
-fn each(part: &Part, spans: &[Span], mut f: impl FnMut(f64)) -> Result {
-    let (item, mut buffer, mut of) = (part.array.item_type(), Vec::new(), spans.to_vec());
-    let total = spans.iter().fold(1u64, |n, span| n.saturating_mul(span.count));
-    let most = (BOX / part.item_size().max(1)).max(1);
-    let long = spans.iter().position(|span| span.count > 1);
-    for first in (0..total).step_by(most as usize) {
-        if let Some(d) = long {
-            of[d] = thinned(spans[d], first, most.min(total - first), 1);
-        }
-        read(part, &of, &mut buffer)?;
-        numbers::floats(item, &buffer, &mut f);
+/// Calls a function for the numbers of an array.
+fn each(part: &Part, mut f: impl FnMut(f64)) -> Result {
+    let mut buffer = Vec::new();
+    for of in part.boxes(BOX) {
+        part.read(&of[..], &mut buffer)?;
+        numbers::floats(part.array.item_type(), &buffer, &mut f);
     }
     Ok(())
 }
 
-fn count(part: &Part, spans: &[Span], bins: usize) -> Result<Histogram> {
+fn count(part: &Part, bins: usize) -> Result<Histogram> {
     let (mut least, mut most, mut others) = (f64::INFINITY, f64::NEG_INFINITY, 0);
-    each(part, spans, |value| {
+    each(part, |value| {
         if value.is_finite() {
             (least, most) = (least.min(value), most.max(value));
         } else {
@@ -310,7 +282,7 @@ fn count(part: &Part, spans: &[Span], bins: usize) -> Result<Histogram> {
         (bins, width) = (1, 1.0);
     }
     let mut counts = vec![0; bins];
-    each(part, spans, |value| {
+    each(part, |value| {
         if value.is_finite() {
             let bin = ((value - least) / width) as usize;
             counts[bin.min(bins - 1)] += 1;
@@ -323,20 +295,20 @@ fn count(part: &Part, spans: &[Span], bins: usize) -> Result<Histogram> {
 const LINES: usize = 20;
 const BARS: usize = 80;
 
-fn histogram(args: &View, part: &Part, spans: &[Span]) -> Result<Exit> {
+fn histogram(args: &View, part: &Part) -> Result<Exit> {
     let path = args.path.text();
     let name = if part.name.is_empty() { &path } else { part.name };
     if let Some(to) = &args.output.output {
         if !to.ends_with(".svg") {
             return Err(wrong!("-o takes a name that ends in .svg for a histogram, not '{to}'"));
         }
-        let counted = count(part, spans, BARS)?;
+        let counted = count(part, BARS)?;
         let mut file = OutputFile::create(to, args.output.force)?;
         file.put(counted.draw(name)?.as_bytes())?;
         file.complete()?;
         return Ok(Exit::Done);
     }
-    let counted = count(part, spans, LINES)?;
+    let counted = count(part, LINES)?;
     let mut output = Output::standard();
     let total: u64 = counted.counts.iter().sum();
     output.line(format_args!(

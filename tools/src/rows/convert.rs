@@ -10,7 +10,7 @@ use super::target::Target;
 use super::text::TextOptions;
 use super::{arrow, columns, load, packed};
 use crate::array::attributes;
-use crate::array::convert::format_of;
+use crate::array::convert::{format_of, note_lost_attributes};
 use crate::array::npy::Npy;
 use crate::cli::Convert;
 use crate::cli::values::DataFormat;
@@ -132,11 +132,7 @@ impl<'a> Conversion<'a> {
         let text = TextOptions::new(self.from, &args.text, Some(&args.input));
         let columns = args.input.columns.as_deref();
         let (frame, rows, count) = if let Some(StoredRows { content, list, .. }) = self.dataset {
-            let stored = match content {
-                Content::Table(table) => Stored::of_table(path, table, columns, *list)?,
-                Content::Array(array) => Stored::of_array(path, array, *list)?,
-                _ => return Err(failure!("{path}: it has no rows")),
-            };
+            let stored = Stored::of(path, content, columns, *list)?;
             let count = stored.rows;
             (stored.frame.clone(), Rows::Stored(stored), count)
         } else if let Some(options) = text {
@@ -229,13 +225,7 @@ impl<'a> Conversion<'a> {
         // metadata of a Bloscpack file are no attributes
         let stored = self.dataset.map(|from| from.content);
         let stored = stored.filter(|from| from.format() != Format::Bloscpack);
-        let lost = stored.map_or(0, |from| attributes::count(from) as u64);
-        if lost > 0 {
-            let suffix = plural(lost);
-            report::note(&format!(
-                "{out}: a file of this format cannot store {lost} attribute{suffix}"
-            ));
-        }
+        note_lost_attributes(out, stored.map_or(0, attributes::count));
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //! pass through one on their way to another container or to text.
 
 use crate::cli::slice::{Rows, Slice, Span};
-use crate::content::has_objects;
+use crate::content::{Content, has_objects};
 use crate::failure::{Failure, Result, library};
 use crate::file_name::FileName;
 use crate::superchunk::source::{Damage, resize};
@@ -219,6 +219,19 @@ pub struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
+    pub fn of(
+        path: &'a FileName,
+        content: &'a Content,
+        columns: Option<&str>,
+        list: Option<&'a [u64]>,
+    ) -> Result<Stored<'a>> {
+        match content {
+            Content::Table(table) => Stored::of_table(path, table, columns, list),
+            Content::Array(array) => Stored::of_array(path, array, list),
+            _ => Err(failure!("{path}: it has no rows")),
+        }
+    }
+
     pub fn of_table(
         path: &'a FileName,
         table: &'a Table,
@@ -269,7 +282,12 @@ impl<'a> Stored<'a> {
     /// Takes the rows in batches; another thread reads the next batch meanwhile. Damaged rows that
     /// are skipped are zeros.
     pub fn each(&self, damage: &mut Damage, mut take: impl FnMut(&Batch) -> Result) -> Result {
-        let most = self.frame.batch_rows(self.rows) as u64;
+        let mut most = self.frame.batch_rows(self.rows) as u64;
+        let chunk = self.arrays.first().and_then(|array| array.chunk_shape().first());
+        if let Some(chunk) = chunk.filter(|chunk| (1..most).contains(chunk)) {
+            // whole chunks, so that each is decoded once
+            most -= most % chunk;
+        }
         let rows_at = |at: u64| (self.rows - at).min(most);
         let (mut read, mut taken, mut damaged) = (0, 0, false);
         let make = |bytes: &mut Vec<u8>| {

@@ -17,6 +17,6 @@ mod packed;
 pub mod parse;
 pub mod print;
 pub mod printer;
-mod target;
+pub mod target;
 mod text;
 mod times;

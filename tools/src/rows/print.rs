@@ -31,7 +31,7 @@ pub fn bits(bytes: &[u8], big_endian: bool) -> u64 {
     u64::from_le_bytes(wide)
 }
 
-fn signed(bytes: &[u8], big_endian: bool) -> i64 {
+pub fn signed(bytes: &[u8], big_endian: bool) -> i64 {
     let unused = 64 - 8 * bytes.len().clamp(1, 8);
     (bits(bytes, big_endian) << unused) as i64 >> unused
 }
@@ -276,7 +276,7 @@ fn put_number(to: &mut Vec<u8>, of: &ItemType, bytes: &[u8], json: bool) -> bool
 }
 
 /// Appends an item whose text is one string.
-fn put_string(text: &mut Text, of: &ItemType, bytes: &[u8]) {
+pub fn put_string(text: &mut Text, of: &ItemType, bytes: &[u8]) {
     match &of.kind {
         ItemKind::Datetime(unit) => {
             times::put(&mut text.bytes, unit, signed(bytes, of.big_endian));

@@ -2,13 +2,14 @@
 //! before the commit.
 
 use super::frame::{Batch, Column, Frame};
+use crate::array::convert::layout;
 use crate::cli::Convert;
 use crate::content::Content;
-use crate::failure::{Result, creation, library};
+use crate::failure::{Result, library};
 use crate::file_name::FileName;
 use crate::report::plural;
-use crate::{detect, failure, options, standard};
-use holdall::{Array, ArrayLayout, Format, Options, Table, Values};
+use crate::{create, detect, failure, options};
+use holdall::{Array, Format, Options, Table, Values};
 
 pub struct Target {
     pub path: FileName,
@@ -27,6 +28,12 @@ impl Target {
     fn of(path: &FileName, content: Content, order: Vec<usize>) -> Target {
         let path = path.clone();
         Target { path, content, order, packed: Vec::new(), before: None, rows: 0 }
+    }
+
+    /// Takes rows with all columns of a container, in its order.
+    pub fn all(path: &FileName, content: Content) -> Target {
+        let columns = content.table().map_or(1, |table| table.column_names().count());
+        Target::of(path, content, (0..columns).collect())
     }
 
     /// Creates a table or, for rows of an array and for formats without tables, an array, whose
@@ -48,7 +55,7 @@ impl Target {
         } else {
             create_table(frame, path, format, args, &options).map(Content::Table)
         };
-        Ok(Target::of(path, content?, (0..frame.columns.len()).collect()))
+        Ok(Target::all(path, content?))
     }
 
     /// Takes rows of the frame that are appended to a table, whose columns are `expected`. `source`
@@ -125,12 +132,7 @@ fn create_table(
     let dtypes: Vec<String> = frame.columns.iter().map(dtype).collect();
     let names = frame.columns.iter().map(|column| column.name.as_str());
     let columns: Vec<(&str, &str)> = names.zip(dtypes.iter().map(String::as_str)).collect();
-    let created = if args.output.force {
-        Table::replace(standard::output(path), format, &columns, options)
-    } else {
-        Table::create(standard::output(path), format, &columns, options)
-    };
-    created.map_err(creation(path, args.output.force))
+    create!(Table, path, args.output.force, format, &columns, options)
 }
 
 fn create_array(
@@ -144,21 +146,6 @@ fn create_array(
     if let (true, Some(column)) = (frame.bare, frame.columns.first()) {
         shape.extend(column.shape.iter().map(|n| *n as u64));
     }
-    let mut layout = ArrayLayout::new(format);
-    if let Some(chunks) = &args.layout.chunks {
-        let (n, ndim) = (chunks.0.len(), shape.len());
-        if n != ndim {
-            let (numbers, dimensions) = (plural(n as u64), plural(ndim as u64));
-            return Err(failure!(
-                "{path}: --chunks has {n} number{numbers}, and the array has {ndim} dimension{dimensions}"
-            ));
-        }
-        layout = layout.chunks(&chunks.0);
-    }
-    let created = if args.output.force {
-        Array::replace(standard::output(path), &dtype, &shape, &layout, options)
-    } else {
-        Array::create(standard::output(path), &dtype, &shape, &layout, options)
-    };
-    created.map_err(creation(path, args.output.force))
+    let layout = layout(args, format, path, shape.len())?;
+    create!(Array, path, args.output.force, &dtype, &shape, &layout, options)
 }

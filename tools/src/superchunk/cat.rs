@@ -3,6 +3,7 @@
 use super::source::{Damage, Source, resize};
 use crate::array::npy::Npy;
 use crate::cli::Cat;
+use crate::cli::groups::Numbers;
 use crate::cli::slice::{Picks, Span};
 use crate::cli::values::DataFormat;
 use crate::failure::{Exit, Result};
@@ -78,17 +79,27 @@ fn print(args: &Cat, source: &Source, damage: &mut Damage, output: &mut Output) 
             "{path}: a superchunk that is no array has no rows (--slice takes items)"
         ));
     }
+    let numbers = args.select.records.as_ref().map(|Numbers(numbers)| numbers);
     if args.print.to == Some(DataFormat::Npy) {
-        if slice.is_none() && length % size != 0 {
+        if slice.is_none() && numbers.is_none() && length % size != 0 {
             return Err(failure!(
                 "{path}: {length} bytes are not a whole number of items of {size} (--slice : takes those that are)"
             ));
         }
         let span = span(source, slice);
         let descr = if size == 1 { "'|u1'".to_owned() } else { format!("'|V{size}'") };
-        let npy = Npy { descr, fortran_order: false, shape: vec![span.count] };
-        output.bytes(&npy.header())?;
-        return give_items(source, span, damage, &mut |bytes| output.bytes(bytes));
+        let count = numbers.map_or(span.count, |numbers| numbers.len() as u64);
+        output.bytes(&Npy { descr, fortran_order: false, shape: vec![count] }.header())?;
+        if numbers.is_none() {
+            return give_items(source, span, damage, &mut |bytes| output.bytes(bytes));
+        }
+    }
+    if let Some(numbers) = numbers {
+        let mut item = vec![0; size as usize];
+        return numbers.iter().try_for_each(|number| {
+            source.read(*number as u64 * size, &mut item, damage)?;
+            output.bytes(&item)
+        });
     }
     give(source, slice, damage, &mut |bytes| output.bytes(bytes))
 }

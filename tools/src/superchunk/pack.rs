@@ -3,10 +3,10 @@
 use super::packing::{self, Packing, Target};
 use crate::cli::usage::Usage;
 use crate::cli::{Pack, groups::Encoding};
-use crate::failure::{Exit, Result, creation, library};
+use crate::failure::{Exit, Result, library};
 use crate::file_name::FileName;
 use crate::files::{self, Input};
-use crate::{array, detect, failure, options, output, usage};
+use crate::{array, create, detect, failure, options, output, usage};
 use holdall::{Format, Options, Schunk};
 
 /// Bytes of an item, unless an option says otherwise.
@@ -62,9 +62,8 @@ pub fn run(args: &Pack, usage: &Usage, input: &FileName, out: &FileName) -> Resu
             let metadata = metadata.as_deref();
             return Ok((packing::stream(type_size, input.total, metadata, &options)?, None));
         }
-        let create = if args.output.force { Schunk::replace } else { Schunk::create };
-        let created = create(out, Format::Bloscpack, type_size, &options);
-        let mut schunk = created.map_err(creation(out, args.output.force))?;
+        let force = args.output.force;
+        let mut schunk = create!(Schunk, out, force, Format::Bloscpack, type_size, &options)?;
         if let (Some(path), Some(metadata)) = (&args.metadata, metadata) {
             schunk.set_attribute("", &metadata).map_err(library(path))?;
         }

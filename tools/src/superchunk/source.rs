@@ -93,9 +93,12 @@ impl Damage {
     fn report_chunks(&mut self, chunks: Range<u64>) {
         self.found = true;
         let corrupt = self.corrupt_chunks();
-        let after = corrupt.split_off(&chunks.start);
-        let mut found = after;
+        let mut found = corrupt.split_off(&chunks.start);
         corrupt.append(&mut found.split_off(&chunks.end));
+        if found.is_empty() {
+            return self.report("here");
+        }
+        self.is_reported = true;
         for fault in found.values() {
             report::error(&(report::library_message(&self.path, fault) + " (skipped)"));
         }
