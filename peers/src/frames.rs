@@ -62,6 +62,11 @@ impl Frame {
     fn new(rng: &mut Rng) -> Frame {
         let mut params = chunks::params(rng, Target::Blosc2);
         params.typesize = params.typesize.min(255);
+        // c-blosc2 loses the last bytes of its own blocks that end within an item, with delta
+        let is_delta = params.filters.iter().any(|f| f == blosc::Filter::Delta);
+        params.blocksize = params
+            .blocksize
+            .filter(|n| !is_delta || *n >= params.typesize);
         let (mut chunk_bytes, mut block_bytes) = (params.typesize * rng.usize(1..1000), None);
         let mut size = content::size(rng).min(40 * chunk_bytes);
         // long chunks have checksums of their blocks, which are more than a short block

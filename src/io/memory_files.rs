@@ -11,7 +11,6 @@ use super::{Access, File, Folder};
 use crate::alloc;
 use crate::error::{Result, fail};
 use crate::os::OsStrExt;
-use crate::slice::SliceExt;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -113,15 +112,9 @@ impl MemoryFile {
         }
     }
 
-    /// Changes the bytes, which get this size first: `None` is at least `end`.
-    fn change(
-        &self,
-        size: Option<u64>,
-        end: u64,
-        change: impl FnOnce(&mut [u8]) -> Result<()>,
-    ) -> Result<()> {
+    /// Changes the bytes, which have room for `size` bytes then.
+    fn change(&self, size: u64, change: impl FnOnce(&mut Vec<u8>, usize)) -> Result<()> {
         let mut content = writing(&self.content);
-        let size = size.unwrap_or_else(|| end.max(content.bytes.len() as u64));
         let size = alloc::allow(size, isize::MAX as u64, &self.shown)?;
         if Arc::get_mut(&mut content.bytes).is_none() {
             let mut copy = alloc::with_capacity(size.max(content.bytes.len()))?;
@@ -131,15 +124,9 @@ impl MemoryFile {
         let Some(bytes) = Arc::get_mut(&mut content.bytes) else {
             return Err(fail!(State, "{}: the file is shared", self.shown));
         };
-        if bytes.try_reserve(size.saturating_sub(bytes.len())).is_err() {
-            return Err(fail!(
-                Memory,
-                "{}: allocation of {size} bytes failed",
-                self.shown
-            ));
-        }
-        bytes.resize(size, 0);
-        change(bytes)?;
+        alloc::reserve(bytes, size.saturating_sub(bytes.len()))
+            .map_err(|e| e.within(&self.shown))?;
+        change(bytes, size);
         content.changes = content.changes.wrapping_add(1);
         Ok(())
     }
@@ -231,17 +218,22 @@ impl File for MemoryFile {
 
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
         let end = at.saturating_add(src.len() as u64);
-        self.change(None, end, |bytes| {
-            let at = usize::try_from(at).unwrap_or(usize::MAX);
-            bytes
-                .at_mut(at..at.saturating_add(src.len()))?
-                .copy_from_slice(src);
-            Ok(())
+        self.change(end, |bytes, end| {
+            let at = end - src.len();
+            if bytes.len() < at {
+                bytes.resize(at, 0);
+            }
+            // what follows the current end is written once, not zeroed before
+            let (old, more) = src.split_at(src.len().min(bytes.len() - at));
+            if let Some(before) = bytes.get_mut(at..at + old.len()) {
+                before.copy_from_slice(old);
+            }
+            bytes.extend_from_slice(more);
         })
     }
 
     fn set_size(&self, size: u64) -> Result<()> {
-        self.change(Some(size), 0, |_| Ok(()))
+        self.change(size, |bytes, size| bytes.resize(size, 0))
     }
 
     fn sync(&self) -> Result<()> {

@@ -5,7 +5,8 @@
  *
  * Each command answers with the seconds it took; a shape is written as 640,400,400:
  *   write FILE PATH DTYPE SHAPE CHUNKS BLOCKS CODEC CHECKSUM THREADS
- *                           the items of a file become an array; BLOCKS 0: as the library chooses
+ *                           the items of a file become an array; BLOCKS 0: as the library
+ *                           chooses; PATH -: in memory
  *   read PATH IO THREADS    all items in one call, to new memory
  *   again PATH IO THREADS   the same, to memory that was written before
  *   planes PATH IO THREADS AXIS TIMES
@@ -52,7 +53,14 @@ static double write_all(char **w)
     set(o, HOLDALL_OPT_THREADS, atoi(w[9]));
     set(o, HOLDALL_OPT_DURABILITY, 0);
     double begin = now();
-    check(array_create(w[2], HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, w[3], ndim, shape, chunks,
+    bool is_memory = !strcmp(w[2], "-");
+    if (is_memory) {
+        holdall_storage *storage;
+        check(holdall_storage_new_memory(&storage, &err), "memory");
+        check(holdall_options_set_storage(o, &storage, 1, &err), "options");
+        holdall_storage_free(storage);
+    }
+    check(array_create(is_memory ? NULL : w[2], HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, w[3], ndim, shape, chunks,
                        chosen ? NULL : blocks, o, &a, &err),
           "create");
     check(holdall_array_write(a, start, shape, NULL, data, size, NULL, &err), "write");

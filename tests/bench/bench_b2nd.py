@@ -8,9 +8,9 @@ HOLDALL_BENCH_ONLY the parts ("full", "write", "planes", "cubes", "points", "len
 codecs ("lz4", "zstd").
 
 holdall reads the file that blosc2 has written, without checksums, in the block shape that blosc2
-chooses. A file of holdall with checksums, the default, is measured beside it. For the comparison
-with the others, which have no blocks, it reads a file of its own without checksums, in the block
-shape that it chooses for the same chunks. The others have files of their own (h5py with the Blosc
+chooses: by read calls, mapped, and from storage in memory. A file of holdall with checksums, the
+default, is measured beside it. For the comparison with the others, which have no blocks, it reads a
+file of its own without checksums, in the block shape that it chooses for the same chunks. The others have files of their own (h5py with the Blosc
 filter of hdf5plugin). They decode complete chunks, so their times depend on the chunk size: chunks
 have 4 MB, and small reads ("lengths") are measured with chunks of 2 and 8 MB, too. All files are in
 the page cache. blosc2 and holdall have the number of threads of the row, the others two. Rows with
@@ -48,7 +48,7 @@ import zarr
 import zstandard
 
 import common
-from common import CRC32, MAP, NONE, READ, bind, codecs, timed, version
+from common import CRC32, IN_MEMORY, MAP, NONE, READ, bind, codecs, timed, version
 from rows import ROUNDS, Part, Row, goal, publish
 
 ONLY = os.environ.get(
@@ -338,14 +338,12 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
     t, o, own = (folder / f"{whose}.{kind}.{codec}" for whose in ("theirs", "ours", "own"))
     raw = folder / f"raw.{kind}"
 
-    def write(path, sum, threads, blocks=blocks, chunks=chunks):
+    def written(path, sum, threads, blocks=blocks, chunks=chunks):
         text = [",".join(map(str, s)) for s in (shape, chunks, blocks)]
-        return lambda: fresh(
-            path,
-            lambda: ours.time(
-                "write", raw, path, data.dtype.str, *text, CODECS[codec], sum, threads
-            ),
-        )
+        return bind(ours, "write", raw, path, data.dtype.str, *text, CODECS[codec], sum, threads)
+
+    def write(path, *how, **shapes):
+        return lambda: fresh(path, written(path, *how, **shapes))
 
     of_blosc2(data, t, chunks, blocks, codec)
     write(o, CRC32, 2)()
@@ -368,11 +366,14 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
                 {
                     "holdall": bind(ours, command[0], t, READ, threads, *command[1:], times),
                     "mapped": bind(ours, command[0], t, MAP, threads, *command[1:], times),
+                    "in memory": bind(
+                        ours, command[0], t, IN_MEMORY, threads, *command[1:], times
+                    ),
                     "with checksums": bind(ours, command[0], o, READ, threads, *command[1:], times),
                 },
                 least or GOALS[threads],
                 each=times,
-                shown=("mapped", "with checksums"),
+                shown=("mapped", "in memory", "with checksums"),
                 bound=ALONE if bound else "",
             )
         if others_goal:
@@ -447,11 +448,12 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
                 {
                     "holdall": bind(ours, "read", t, READ, threads),
                     "mapped": bind(ours, "read", t, MAP, threads),
+                    "in memory": bind(ours, "read", t, IN_MEMORY, threads),
                     "with checksums": bind(ours, "read", o, READ, threads),
                 },
                 GOALS[threads],
                 data.nbytes,
-                shown=("mapped", "with checksums"),
+                shown=("mapped", "in memory", "with checksums"),
                 bound=ALONE,
             )
             yield Row(
@@ -463,10 +465,11 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
                 {
                     "holdall": bind(ours, "again", t, READ, threads),
                     "mapped": bind(ours, "again", t, MAP, threads),
+                    "in memory": bind(ours, "again", t, IN_MEMORY, threads),
                 },
                 GOALS["codec"],
                 data.nbytes,
-                shown=("mapped",),
+                shown=("mapped", "in memory"),
             )
         if "write" in only:
             out, again = folder / "out.theirs", folder / "out.ours"
@@ -483,11 +486,12 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
                 },
                 {
                     "holdall": write(again, NONE, threads),
+                    "in memory": written("-", NONE, threads),
                     "with checksums": write(again, CRC32, threads),
                 },
                 GOALS["codec"],
                 data.nbytes,
-                shown=("with checksums",),
+                shown=("in memory", "with checksums"),
             )
 
 

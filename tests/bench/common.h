@@ -60,15 +60,6 @@ static inline holdall_bag *open_bag(const char *path, int io, int threads, int c
     return bag;
 }
 
-static inline holdall_array *open_array(const char *path, int io, int threads)
-{
-    holdall_array *a;
-    holdall_options *o = for_reading(io, threads);
-    check(holdall_array_open(path, HOLDALL_READ, o, &a, &err), "open");
-    holdall_options_free(o);
-    return a;
-}
-
 static inline void *room(size_t n)
 {
     void *p = malloc(n ? n : 1);
@@ -115,6 +106,45 @@ static inline void *load(const char *path, uint64_t *size)
     read_fully(fd, all, *size, 0);
     close(fd);
     return all;
+}
+
+/* In place of HOLDALL_IO_READ and _MAP: a copy of the file in holdall_storage_new_memory(). */
+enum { IN_MEMORY = 100 };
+
+/* The copy, made when a file is opened first. */
+static inline holdall_storage *in_memory(const char *path)
+{
+    static struct {
+        char path[4096];
+        holdall_storage *storage;
+    } all[16];
+    size_t i = 0;
+    while (i < 15 && all[i].storage && strcmp(all[i].path, path))
+        i++;
+    if (!all[i].storage || strcmp(all[i].path, path)) {
+        uint64_t size;
+        void *bytes = load(path, &size);
+        holdall_storage_free(all[i].storage);
+        check(holdall_storage_new_memory(&all[i].storage, &err), "memory");
+        check(holdall_storage_put_file(all[i].storage, "", bytes, size, &err), "memory");
+        snprintf(all[i].path, sizeof all[i].path, "%s", path);
+        free(bytes);
+    }
+    return all[i].storage;
+}
+
+static inline holdall_array *open_array(const char *path, int io, int threads)
+{
+    holdall_array *a;
+    holdall_options *o = for_reading(io == IN_MEMORY ? HOLDALL_IO_READ : io, threads);
+    if (io == IN_MEMORY) {
+        holdall_storage *storage = in_memory(path);
+        check(holdall_options_set_storage(o, &storage, 1, &err), "options");
+        path = NULL;
+    }
+    check(holdall_array_open(path, HOLDALL_READ, o, &a, &err), "open");
+    holdall_options_free(o);
+    return a;
 }
 
 /* ---- arguments */

@@ -17,6 +17,7 @@ import holdall_c
 
 # The constants that the C programs take as numbers, from the header.
 READ, MAP = holdall_c.IO_READ, holdall_c.IO_MAP
+IN_MEMORY = 100  # of common.h
 NONE, CRC32, CHECKSUM_ZSTD = (
     holdall_c.CHECKSUM_NONE,
     holdall_c.CHECKSUM_CRC32,
