@@ -262,6 +262,13 @@ static void *on_allocate(void *ctx, size_t n)
     return once_in(20) || n > 1 << 20 ? NULL : room(n);
 }
 
+static int64_t on_write(void *ctx, const void *src, size_t n)
+{
+    (void)ctx;
+    CHECK(src != NULL && n > 0);
+    return once_in(20) ? -ENOSPC : 0;
+}
+
 /* Storage of this test. */
 enum { STORAGES = 3 };
 static folder storages[STORAGES] = {FOLDER, FOLDER, FOLDER};

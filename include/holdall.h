@@ -19,6 +19,7 @@
  *     holdall/array.h          arrays: items of one type in N dimensions
  *     holdall/table.h          tables: named columns of equal length
  *     holdall/schunk.h         superchunks: a byte sequence in compressed chunks
+ *     holdall/schunk_stream.h  superchunks that are written from front to back
  *     holdall/bag.h            bags: records of any length
  *     holdall/bag_stream.h     streams with read-ahead; shuffled epochs; batches
  *     holdall/bag_index.h      indexes of bags: from keys to record numbers
@@ -45,6 +46,7 @@
 #include "holdall/array.h"
 #include "holdall/table.h"
 #include "holdall/schunk.h"
+#include "holdall/schunk_stream.h"
 #include "holdall/bag.h"
 #include "holdall/bag_stream.h"
 #include "holdall/bag_index.h"

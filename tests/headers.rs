@@ -47,6 +47,11 @@ const CHAPTERS: &[Chapter] = &[
         "schunk",
         "superchunks: a byte sequence in compressed chunks",
     ),
+    chapter(
+        "schunk_stream",
+        "schunk_stream",
+        "superchunks that are written from front to back",
+    ),
     chapter("bag", "bag", "bags: records of any length"),
     chapter(
         "bag_stream",

@@ -264,6 +264,28 @@ void storages()
     EXPECT(bag("", options().codec(codec::none).storage(shards)).size() == 3);
 }
 
+// Streams to a function, whose exception is thrown again.
+void schunk_streams()
+{
+    const std::string content(100000, 'x');
+    for (const auto length : {std::optional<std::uint64_t>(), std::optional<std::uint64_t>(100000)}) {
+        std::string file;
+        schunk_stream out([&](bytes part) { file += part.text(); }, 1, length);
+        out.set_metadata("[1]");
+        schunk_stream moved = std::move(out);
+        moved.write(content);
+        moved.finish();
+        failure(HOLDALL_E_STATE, [&] { moved.write(content); });
+        const schunk s("", mode::read, options().storage(storage::from_memory(file)));
+        EXPECT(s.attr("") == "[1]" && s.read<char>(0, 100000) == std::vector<char>(100000, 'x'));
+    }
+    schunk_stream out([](bytes) { throw Mine{9}; });
+    EXPECT(thrown([&] { out.write("x"); }) == 9);
+    failure(HOLDALL_E_STATE, [&] { out.finish(); });
+    failure(HOLDALL_E_ARGUMENT, [] { schunk_stream none(nullptr); });
+    failure(HOLDALL_E_ARGUMENT, [] { schunk_stream empty([](bytes) {}, 0); });
+}
+
 // Passes a number of each kind of option to C and back.
 void all_options()
 {
@@ -309,6 +331,7 @@ int main()
     failures();
     callbacks();
     storages();
+    schunk_streams();
     all_options();
     checksums();
 }

@@ -4,6 +4,9 @@
 
 #include "checks.hpp"
 
+#include <cerrno>
+#include <functional>
+
 namespace holdall {
 
 // An open superchunk. Offsets and sizes are in bytes; chunks are numbered from 0.
@@ -89,6 +92,50 @@ public:
     // In the header of a frame.
     void set_fixed_attr(const std::string &name, bytes value) { call(holdall_schunk_attr_set_fixed, get(), name.c_str(), detail::some(value), value.size()); }
     void remove_attr(const std::string &name) { call(holdall_schunk_attr_set, get(), name.c_str(), nullptr, std::size_t{0}); }
+};
+
+namespace detail {
+
+// A caller's function that writes the output of a stream.
+struct output : callback {
+    std::function<void(bytes)> write;
+
+    static std::int64_t call(void *ctx, const void *src, std::size_t n) noexcept
+    {
+        auto *self = static_cast<output *>(ctx);
+        try {
+            return self->write(bytes(src, n)), 0;
+        } catch (...) {
+            self->capture();
+            return -EIO;
+        }
+    }
+};
+
+} // namespace detail
+
+// Writes a Bloscpack file from front to back, for a pipe or a socket. The function gets the output
+// in order, and throws if it cannot write all of it. Without finish() the file is truncated.
+class schunk_stream : public detail::owner<holdall_schunk_stream, holdall_schunk_stream_free> {
+public:
+    // length: bytes of content; nullopt: unknown.
+    explicit schunk_stream(std::function<void(bytes)> write, std::size_t typesize = 1, std::optional<std::uint64_t> length = std::nullopt,
+                           const options &options = {})
+        : schunk_stream(std::make_shared<detail::output>(), std::move(write), typesize, length, options) {}
+
+    void set_metadata(bytes json) { call(holdall_schunk_stream_set_metadata, get(), detail::some(json), json.size()); }
+    void write(bytes content) { call(holdall_schunk_stream_write, get(), detail::some(content), content.size()); }
+    void finish() { call(holdall_schunk_stream_finish, get()); }
+
+private:
+    schunk_stream(const std::shared_ptr<detail::output> &out, std::function<void(bytes)> write, std::size_t typesize,
+                  std::optional<std::uint64_t> length, const options &options)
+        : owner(std::shared_ptr<detail::callback>(out))
+    {
+        out->write = std::move(write);
+        call(holdall_schunk_stream_new, out->write ? detail::output::call : nullptr, static_cast<void *>(out.get()), typesize,
+             length.value_or(UINT64_MAX), options.get(), put());
+    }
 };
 
 } // namespace holdall

@@ -32,7 +32,7 @@ use std::io::Write;
 pub struct SchunkStream<W>(StreamWriter<W>);
 
 impl<W: Write + Send> SchunkStream<W> {
-    /// Creates a writer. Filters treat the content as items of `type_size` bytes, 1 to 255.
+    /// Creates a writer. Filters treat the content as items of `type_size` bytes, at least 1.
     /// `length` is the number of bytes of content, if it is known.
     ///
     /// Options are those of [`Schunk::create`](crate::Schunk::create);

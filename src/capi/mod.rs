@@ -13,6 +13,7 @@ mod handles;
 pub mod index;
 pub mod options;
 pub mod schunk;
+pub mod schunk_stream;
 pub mod storage;
 pub mod stream;
 mod structs;

@@ -2,7 +2,7 @@
 
 use holdall::capi::{
     array::*, arrow::*, bag::*, checksum::*, container::*, guard::*, index::*, options::*,
-    schunk::*, storage::*, stream::*, table::*,
+    schunk::*, schunk_stream::*, storage::*, stream::*, table::*,
 };
 
 trait Nothing {
@@ -135,6 +135,10 @@ fn functions_that_can_fail_do() {
             holdall_bag_stream_open(no(), no(), no(), no(), no(), no()),
             holdall_bag_stream_next(no(), no(), no(), no()),
             holdall_bag_stream_take(no(), no(), no(), no()),
+            holdall_schunk_stream_new(no(), no(), no(), no(), no(), no(), no()),
+            holdall_schunk_stream_set_metadata(no(), no(), no(), no()),
+            holdall_schunk_stream_write(no(), no(), no(), no()),
+            holdall_schunk_stream_finish(no(), no()),
             holdall_epoch_new(no(), no(), no(), no(), no(), no(), no()),
             holdall_epoch_seek(no(), no(), no(), no()),
             holdall_bag_read_range_to(no(), no(), no(), no(), no(), no(), no()),
@@ -217,6 +221,7 @@ fn functions_that_cannot_fail() {
         holdall_bag_stream_number(no());
         holdall_bag_stream_damaged_count(no());
         holdall_bag_stream_close(no());
+        holdall_schunk_stream_free(no());
         holdall_epoch_count(no());
         assert_eq!(holdall_epoch_next(no(), no()), HOLDALL_E_ARGUMENT);
         holdall_epoch_free(no());

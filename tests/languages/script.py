@@ -105,7 +105,7 @@ def f64(*values):
 def run(caller, folder):
     """Runs the whole script; returns the functions that were not called."""
     folder = pathlib.Path(folder)
-    parts = [versions, options, bags, writers, streams, indexes, storage, schunks, arrays, array_values, tables, table_parts, arrow, whole]
+    parts = [versions, options, bags, writers, streams, indexes, storage, schunks, schunk_streams, arrays, array_values, tables, table_parts, arrow, whole]
     for part in parts:
         at = folder / part.__name__
         at.mkdir()
@@ -384,6 +384,25 @@ def storage(f, k, path):
 def table_spec(f, format, **dtypes):
     names = (c.c_char_p * len(dtypes))(*(name.encode() for name in dtypes))
     return f.spec("table_spec", format=format, column_count=len(dtypes), names=names, dtypes=(c.c_char_p * len(dtypes))(*dtypes.values()))
+
+
+def schunk_streams(f, k, path):
+    written = []
+
+    @c.CFUNCTYPE(c.c_int64, c.c_void_p, c.c_void_p, c.c_size_t)
+    def write(_, src, n):
+        written.append(c.string_at(src, n))
+        return n
+
+    s = f.ok("schunk_stream_new", c.cast(write, c.c_void_p), None, 4, 8, None, OUT)
+    f.ok("schunk_stream_set_metadata", s, b"1", 1)
+    f.ok("schunk_stream_write", s, b"01234567", 8)
+    f.ok("schunk_stream_finish", s)
+    f("schunk_stream_free", s)
+    pathlib.Path(path("streamed").decode()).write_bytes(b"".join(written))
+    s = f.ok("schunk_open", path("streamed"), k["HOLDALL_READ"], None, OUT)
+    same([f.get("schunk_" + n, s) for n in ("nbytes", "attr_count")], [8, 1])
+    f("schunk_close", s)
 
 
 def schunks(f, k, path):

@@ -122,6 +122,7 @@ mutable struct holdall_options end
 mutable struct holdall_array end
 mutable struct holdall_table end
 mutable struct holdall_schunk end
+mutable struct holdall_schunk_stream end
 mutable struct holdall_bag end
 mutable struct holdall_records end
 mutable struct holdall_bag_writer end
@@ -574,6 +575,21 @@ holdall_schunk_generation(schunk) =
 
 holdall_schunk_refresh(schunk, err) =
     @ccall libholdall.holdall_schunk_refresh(schunk::Ptr{holdall_schunk}, err::Ptr{holdall_error})::Int32
+
+holdall_schunk_stream_new(write, ctx, typesize, length, options, out, err) =
+    @ccall libholdall.holdall_schunk_stream_new(write::Ptr{Cvoid}, ctx::Ptr{Cvoid}, typesize::Csize_t, length::UInt64, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_schunk_stream}}, err::Ptr{holdall_error})::Int32
+
+holdall_schunk_stream_set_metadata(stream, json, n, err) =
+    @ccall libholdall.holdall_schunk_stream_set_metadata(stream::Ptr{holdall_schunk_stream}, json::Ptr{Cvoid}, n::Csize_t, err::Ptr{holdall_error})::Int32
+
+holdall_schunk_stream_write(stream, src, src_size, err) =
+    @ccall libholdall.holdall_schunk_stream_write(stream::Ptr{holdall_schunk_stream}, src::Ptr{Cvoid}, src_size::Csize_t, err::Ptr{holdall_error})::Int32
+
+holdall_schunk_stream_finish(stream, err) =
+    @ccall libholdall.holdall_schunk_stream_finish(stream::Ptr{holdall_schunk_stream}, err::Ptr{holdall_error})::Int32
+
+holdall_schunk_stream_free(stream) =
+    @ccall libholdall.holdall_schunk_stream_free(stream::Ptr{holdall_schunk_stream})::Cvoid
 
 holdall_bag_open(spec, options, out, err) =
     @ccall libholdall.holdall_bag_open(spec::Cstring, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_bag}}, err::Ptr{holdall_error})::Int32

@@ -135,6 +135,7 @@ STRUCTS = {
 CALLBACKS = {
     "holdall_fault_fn": ["int", "ptr void", "str", "ptr holdall_error"],
     "holdall_progress_fn": ["int", "ptr void", "u64", "u64"],
+    "holdall_write_fn": ["i64", "ptr void", "ptr void", "size"],
     "holdall_next_index_fn": ["int", "ptr void", "ptr u64"],
     "holdall_allocate_fn": ["ptr void", "ptr void", "size"],
 }
@@ -245,6 +246,11 @@ FUNCTIONS = {
     "holdall_schunk_copy": ["i32", "ptr holdall_schunk", "str", "i32", "i32", "ptr holdall_options", "ptr holdall_error"],
     "holdall_schunk_generation": ["u64", "ptr holdall_schunk"],
     "holdall_schunk_refresh": ["i32", "ptr holdall_schunk", "ptr holdall_error"],
+    "holdall_schunk_stream_new": ["i32", "fn holdall_write_fn", "ptr void", "size", "u64", "ptr holdall_options", "ptr ptr holdall_schunk_stream", "ptr holdall_error"],
+    "holdall_schunk_stream_set_metadata": ["i32", "ptr holdall_schunk_stream", "ptr void", "size", "ptr holdall_error"],
+    "holdall_schunk_stream_write": ["i32", "ptr holdall_schunk_stream", "ptr void", "size", "ptr holdall_error"],
+    "holdall_schunk_stream_finish": ["i32", "ptr holdall_schunk_stream", "ptr holdall_error"],
+    "holdall_schunk_stream_free": ["void", "ptr holdall_schunk_stream"],
     "holdall_bag_open": ["i32", "str", "ptr holdall_options", "ptr ptr holdall_bag", "ptr holdall_error"],
     "holdall_bag_slice": ["i32", "ptr holdall_bag", "u64", "u64", "i64", "ptr ptr holdall_bag", "ptr holdall_error"],
     "holdall_bag_close": ["void", "ptr holdall_bag"],

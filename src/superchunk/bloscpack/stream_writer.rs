@@ -119,6 +119,13 @@ impl<W: Write + Send> StreamWriter<W> {
 
     /// Writes the rest, and returns the output. Without this call, readers report a truncated file.
     pub fn finish(mut self) -> Result<W> {
+        self.complete()?;
+        Ok(self.out)
+    }
+
+    /// Writes the rest, after which the writer must not be used. If content is missing, nothing is
+    /// written.
+    pub fn complete(&mut self) -> Result<()> {
         let n = self.nbytes();
         if let Some(length) = self.length.filter(|length| n != *length) {
             return Err(fail!(
@@ -133,8 +140,7 @@ impl<W: Write + Send> StreamWriter<W> {
                 writer.write_chunks(vec![&[]])?;
             }
             writer.out.flush().map_err(failed)
-        })?;
-        Ok(self.out)
+        })
     }
 
     /// Calls `f`, after whose failure nothing more is written.
@@ -198,6 +204,9 @@ impl<W: Write + Send> StreamWriter<W> {
     }
 }
 
+/// The error of the output, which may be one of this library.
 fn failed(error: std::io::Error) -> Error {
-    Error::os(NAME, &error)
+    error
+        .downcast()
+        .unwrap_or_else(|error| Error::os(NAME, &error))
 }
