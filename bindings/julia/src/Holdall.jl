@@ -20,8 +20,8 @@ an `ArgumentError`.
 """
 module Holdall
 
-export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, MemoryFiles, Schunk, Storage, Table
-export attr, checksum, commit, copy_to, create_array, create_schunk, create_table, eachchunk, generation
+export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, MemoryFiles, Schunk, SchunkStream, Storage, Table
+export attr, checksum, commit, copy_to, create_array, create_schunk, create_table, eachchunk, finish, generation
 export identify, info, meta_file, meta_files, read_rows, refresh!, repair, set_attr!, set_meta_file!, slice
 export verify
 

@@ -96,3 +96,73 @@ function set_attr!(s::Schunk, name, bytes; fixed = false)
     check(set, s.handle, name, room(Vector{UInt8}(bytes)), length(bytes))
     return s
 end
+
+# An output of a stream, and the last exception of it.
+mutable struct Output
+    io::IO
+    raised::Any
+end
+
+function stream_write(ctx::Ptr{Cvoid}, src::Ptr{Cvoid}, n::Csize_t)::Int64
+    output = unsafe_pointer_to_objref(ctx)::Output
+    try
+        return unsafe_write(output.io, Ptr{UInt8}(src), UInt(n)) == n ? Int64(0) : FAILED
+    catch e
+        output.raised = e
+        return FAILED
+    end
+end
+
+"""
+    SchunkStream(io, typesize = 1; length = nothing, metadata = nothing, options...)
+
+Writes a Bloscpack file from front to back, for a pipe or a socket, in bounded memory.
+
+- `write(s, bytes)` appends content and writes the chunks that are complete.
+- `finish(s)` writes the rest. Without it the file is truncated.
+
+length: the number of bytes of content, if it is known. metadata: JSON. An exception of `io` is
+thrown again. Other failures throw a `HoldallError`.
+"""
+struct SchunkStream
+    handle::Handle{holdall_schunk_stream}
+    output::Output
+end
+
+function SchunkStream(io::IO, typesize::Integer = 1; length = nothing, metadata = nothing, options...)
+    output = Output(io, nothing)
+    run = @cfunction(stream_write, Int64, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t))
+    ctx, size = pointer_from_objref(output), length === nothing ? typemax(UInt64) : UInt64(length)
+    s = with_options(options) do o
+        made = opened(holdall_schunk_stream_new, holdall_schunk_stream, holdall_schunk_stream_free, run, ctx, typesize, size, o; keep = output)
+        SchunkStream(made, output)
+    end
+    if metadata !== nothing
+        json = Vector{UInt8}(metadata)
+        check(holdall_schunk_stream_set_metadata, s.handle, room(json), Base.length(json))
+    end
+    return s
+end
+
+"Calls a function of a stream, and throws the exception of its output, if there is one."
+function run_stream(f, s::SchunkStream, arguments...)
+    try
+        GC.@preserve s check(f, s.handle, arguments...)
+    catch
+        raised, s.output.raised = s.output.raised, nothing
+        raised === nothing ? rethrow() : throw(raised)
+    end
+    return nothing
+end
+
+function Base.write(s::SchunkStream, bytes::Vector{UInt8})
+    run_stream(holdall_schunk_stream_write, s, room(bytes), length(bytes))
+    return length(bytes)
+end
+
+Base.write(s::SchunkStream, bytes::AbstractVector{UInt8}) = write(s, Vector{UInt8}(bytes))
+
+"Writes the rest. Throws a `HoldallError` if there is less content than its length."
+finish(s::SchunkStream) = run_stream(holdall_schunk_stream_finish, s)
+
+Base.close(s::SchunkStream) = close(s.handle)

@@ -159,4 +159,22 @@ mktempdir() do folder
         asked = Storage(name -> name == "" ? length(bytes) : nothing, (name, at, n) -> error("no cable"))
         @test_throws HoldallError Bag(asked)
     end
+    @testset "streams of chunks" begin
+        content = repeat(UInt8[1, 2, 3], 50_000)
+        for length in (nothing, 150_000)
+            io = IOBuffer()
+            s = SchunkStream(io; length, metadata = "[1]")
+            @test write(s, content) == 150_000
+            finish(s)
+            @test_throws HoldallError finish(s)
+            back = Schunk(Storage(take!(io)))
+            @test back[:] == content
+            @test String(attr(back)) == "[1]"
+        end
+        closed = IOBuffer(; write = true)
+        close(closed)
+        s = SchunkStream(closed)
+        @test_throws Exception write(s, content)
+        @test_throws HoldallError finish(s)
+    end
 end

@@ -32,7 +32,7 @@ from ._errors import (
     Error, ExistsError, FormatError, InternalError, IOError, LimitError, MemoryError, MissingError,
     RangeError, StateError, TypeError, UnsupportedError, VersionError,
 )  # fmt: skip
-from ._schunks import Schunk
+from ._schunks import Schunk, SchunkStream
 from ._storage import Memory, MemoryFiles
 from ._tables import Table
 from ._whole import Fault, identify, repair, verify
@@ -43,7 +43,7 @@ globals().update((kind.__name__, kind) for kind in TUPLES.values())
 # BufferError, IOError, MemoryError and TypeError are omitted: `import *` must not shadow a builtin.
 __all__ = [
     "Array", "Bag", "BagWriter", "DamageWarning", "Error", "Fault", "Index", "Memory", "MemoryFiles", "Records",
-    "Schunk", "Stream", "Table", "UncommittedWarning", *(kind.__name__ for kind in TUPLES.values()),
+    "Schunk", "SchunkStream", "Stream", "Table", "UncommittedWarning", *(kind.__name__ for kind in TUPLES.values()),
     "identify", "repair", "verify", "version",
     "ArgumentError", "BusyError", "CallbackError", "CancelledError", "ChecksumError", "CodecError",
     "ExistsError", "FormatError", "InternalError", "LimitError", "MissingError", "RangeError",

@@ -1,11 +1,16 @@
 """Superchunks: a sequence of bytes in compressed chunks."""
 
 import ctypes as c
+import errno
+import io
 
-from ._call import Container, mode_of, number, octets, sized, warn_damaged, whole
+from ._call import (
+    Container, Function, Handle, mode_of, number, octets, sized, warn_damaged, whole,
+)  # fmt: skip
 from ._storage import target_of
 
 SIZE = c.c_size_t
+UNKNOWN = (1 << 64) - 1  # the length of a stream
 
 
 class Schunk(Container):
@@ -184,3 +189,65 @@ class Schunk(Container):
         self._copy(
             options, "schunk_copy", target_of(name), mode_of(mode), number("FORMAT_", format)
         )
+
+
+class SchunkStream(Handle):
+    """Writes a Bloscpack file from front to back, for a pipe or a socket, in bounded memory.
+
+    file: an object with a function write(bytes), which must write all bytes or return their number.
+    Its exceptions are raised again. typesize: bytes per item, for filters. length: the number of
+    bytes of content, if it is known. metadata: JSON as bytes. options: as for Schunk.create().
+
+    A `with` block calls finish() unless it ends with an exception. Without finish() the file is
+    truncated.
+    """
+
+    _closes = "holdall_schunk_stream_free"
+
+    def __init__(self, file, typesize=1, length=None, metadata=None, **options):
+        def write(_, src, n):
+            rest = c.string_at(src, n)
+            while rest:
+                done = file.write(rest)
+                if done is None and not isinstance(file, io.RawIOBase):
+                    break
+                if not done:
+                    raise BlockingIOError(errno.EAGAIN, "write() has written nothing")
+                rest = rest[done:]
+            return 0
+
+        function = Function("holdall_write_fn", write, -errno.EIO)
+        length = UNKNOWN if length is None else whole(length)
+        name, typesize = "schunk_stream_new", whole(typesize, SIZE)
+        self._open(
+            options, name, function.pointer, None, typesize, length, keep=[function], changes=True
+        )
+        if metadata is not None:
+            metadata = octets(metadata)
+            self._call("schunk_stream_set_metadata", metadata, len(metadata))
+
+    def write(self, data):
+        """Appends content, and returns its number of bytes. Writes the chunks that are complete.
+
+        data: bytes, or an object with a buffer. Raises RangeError if there is more content than
+        length, and StateError after a failure of the file.
+        """
+        data = octets(data)
+        self._call("schunk_stream_write", data, len(data))
+        return len(data)
+
+    def finish(self):
+        """Writes the rest and closes the stream, but not the file.
+
+        Raises StateError if there is less content than length, which may still be written.
+        """
+        with self._lock:
+            self._call("schunk_stream_finish")
+            self.close()
+
+    def __exit__(self, raised, *_):
+        try:
+            if raised is None and self._owned is not None:
+                self.finish()
+        finally:
+            self.close()
