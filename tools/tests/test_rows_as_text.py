@@ -370,7 +370,7 @@ class FromText(Tables):
             "standard input: there is no line",
             self.fails("convert", "-", "t", "--from", "csv")[0],
         )
-        self.fails("convert", "-", "t", code=2)
+        self.assertIn("truncated", self.fails("convert", "-", "t")[0])
         self.fails("convert", "in.jsonl", "t", "--from", "raw", code=2)
 
     def test_times_become_datetime64_on_request(self):
