@@ -504,6 +504,9 @@ def array_values(f, k, path):
     same([f.get("array_attr_count", a), f.get("array_attr_name", a, 0)], [1, b"name"])
     value, n = f.ok("array_attr_get", a, b"name", OUT, OUT)
     same(c.string_at(value, n), b"[1]")
+    f.ok("array_meta_file_write", a, b"own.json", b"{}", 2)
+    same(f.sized("array_meta_file_names", a), b"own.json\0")
+    same(f.sized("array_meta_file_read", a, b"own.json"), b"{}")
     f.ok("array_read_object", a, 0, None, 0, OUT, status=k["HOLDALL_E_TYPE"])
     f("array_close", a)
 
