@@ -14,6 +14,7 @@ mod kinds;
 mod nulls;
 mod options;
 mod refresh;
+mod schunk_streams;
 mod schunks;
 mod sources;
 mod storage;
