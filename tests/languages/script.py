@@ -508,6 +508,10 @@ def array_values(f, k, path):
     same(f.sized("array_meta_file_names", a), b"own.json\0")
     same(f.sized("array_meta_file_read", a, b"own.json"), b"{}")
     f.ok("array_read_object", a, 0, None, 0, OUT, status=k["HOLDALL_E_TYPE"])
+    f.ok("array_meta_file_write", a, b"units", b"km", 2)
+    f.ok("array_commit", a)
+    same(f.sized("array_meta_file_names", a), b"units\0")
+    same(f.sized("array_meta_file_read", a, b"units"), b"km")
     f("array_close", a)
 
 
