@@ -56,6 +56,7 @@ include 'holdall_callbacks.inc'
 include 'holdall_checks.inc'
 include 'holdall_arrow.inc'
 include 'holdall_schunk.inc'
+include 'holdall_schunk_stream.inc'
 include 'holdall_box.inc'
 include 'holdall_array.inc'
 include 'holdall_table.inc'
@@ -70,6 +71,7 @@ module holdall
   use holdall_arrow, only: holdall_arrow_stream
   use holdall_checks, only: holdall_identify, holdall_verify, holdall_repair
   use holdall_schunks, only: holdall_schunk, holdall_schunk_info, holdall_chunk_info
+  use holdall_schunk_streams, only: holdall_schunk_stream
   use holdall_boxes, only: holdall_box
   use holdall_arrays, only: holdall_array, holdall_array_info
   use holdall_tables, only: holdall_table, holdall_table_info

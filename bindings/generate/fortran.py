@@ -229,6 +229,9 @@ PROCEDURES = {
         ("write", "x, start", "inout", "intent(in)", [START], "run_write(self, b, start, err)"),
         ("append", "x", "inout", "intent(in)", [], "run_append(self, b, err)"),
     ],
+    "schunk_stream": [
+        ("write", "x", "inout", "intent(in)", [], "run_write(self, b, err)"),
+    ],
     "table": [
         (
             "read",

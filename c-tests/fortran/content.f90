@@ -50,6 +50,7 @@ program content
   call kinds()
   call growth()
   call expressions()
+  call schunk_streams()
   call ranks()
   call metadata_files()
   call runs()
@@ -456,6 +457,42 @@ contains
     call s%commit()
     call s%read(have, 1_int64)
     call expect(all(have == bytes + 1), 'an expression in a superchunk')
+  end subroutine
+
+  ! A file that is written from front to back, and a unit that cannot be written to.
+  subroutine schunk_streams()
+    type(holdall_schunk_stream) :: out
+    type(holdall_schunk) :: s
+    type(holdall_error) :: err
+    character(:), allocatable :: path, json
+    integer(int32), allocatable :: x(:), have(:)
+    integer :: unit, i
+    allocate (x(60000), have(30000))
+    x(:) = [(i, i=1, size(x))]
+    path = folder // 'streamed.blp'
+    open (newunit=unit, file=path, access='stream', form='unformatted', action='write')
+    call out%open(unit, 4)
+    call out%set_metadata('[1]')
+    call out%write(x(::2))
+    call out%finish()
+    call out%finish(err)
+    call expect(err%status == HOLDALL_E_STATE, 'a stream is finished once')
+    call out%close()
+    close (unit)
+    call s%open(path)
+    call s%read(have, 1_int64)
+    call expect(s%nbytes() == 120000 .and. all(have == x(::2)), 'a stream is read back')
+    call s%attr_get('', json)
+    call expect(json == '[1]', 'the metadata of a stream')
+    call s%close()
+
+    open (newunit=unit, file=path, access='stream', form='unformatted', action='read')
+    call out%open(unit, 4, 240000_int64)
+    call out%write(x, err)
+    call expect(err%status == HOLDALL_E_CALLBACK .and. err%os_code /= 0, 'a unit for reading')
+    call out%finish(err)
+    call expect(err%status == HOLDALL_E_STATE, 'a stream after a failure')
+    close (unit)
   end subroutine
 
   function turned(x)
