@@ -75,6 +75,12 @@ class SchunkStream(Case):
             with self.assertRaises(holdall.StateError):
                 call()
 
+    def test_numbers_of_bytes_that_cannot_be(self):
+        for number in (0, -1, 1 << 40):
+            file = type("File", (), {"write": lambda self, data, number=number: number})()
+            with self.assertRaisesRegex(OSError, f"returned {number} "):
+                holdall.SchunkStream(file).write(b"abc")
+
     def test_a_block_with_an_exception_does_not_finish(self):
         file = io.BytesIO()
         with self.assertRaises(ZeroDivisionError):

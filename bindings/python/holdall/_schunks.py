@@ -211,8 +211,9 @@ class SchunkStream(Handle):
                 done = file.write(rest)
                 if done is None and not isinstance(file, io.RawIOBase):
                     break
-                if not done:
-                    raise BlockingIOError(errno.EAGAIN, "write() has written nothing")
+                if not 0 < (done or 0) <= len(rest):
+                    message = f"write() returned {done} (expected 1 to {len(rest)})"
+                    raise OSError(errno.EIO, message)
                 rest = rest[done:]
             return 0
 
