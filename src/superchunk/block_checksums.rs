@@ -213,8 +213,8 @@ struct BlockChecksum {
 
 impl BlockChecksums {
     /// Reads the checksums of the blocks of a chunk, of which the first bytes are `first`. Returns
-    /// none if it has none, if they are corrupt, or if they do not match `crc`, the CRC-32 of the
-    /// chunk: then only the complete chunk can be verified.
+    /// none if it has none, if they are corrupt, or if they do not match `crc`, the CRC-32 of a chunk
+    /// of a frame: then only the complete chunk can be verified.
     pub fn read(
         stored: &StoredChunk,
         first: &[u8],
@@ -224,6 +224,8 @@ impl BlockChecksums {
         let (header, blocks) = (stored.header(), stored.header().blocks());
         let is_copied = header.content() == Ok(Content::Copied);
         let (covered, cbytes) = match is_copied {
+            // only frames have room after a chunk
+            true if crc.is_none() => return Ok(None),
             true => (header.len(), header.cbytes),
             false if has_blocks(header) => (header.len() + INTEGER * blocks, header.cbytes),
             false => return Ok(None),
