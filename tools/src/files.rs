@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result, system};
 use crate::file_name::FileName;
-use crate::{failure, progress, signals, standard};
+use crate::{failure, memory, progress, signals, standard};
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::fd::AsFd;
@@ -218,6 +218,7 @@ impl OutputFile {
         let temporary = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder);
         // the message names the file, not its folder
         let temporary = temporary.map_err(|error| failure!("{path}: {}", plain_message(&error)))?;
+        memory::remove_at_end(temporary.path());
         made(Target::Temporary(temporary))
     }
 

@@ -7,11 +7,28 @@ use crate::output::Output;
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{ArrowError, Schema};
+use std::io::{self, Write};
+
+/// Encoded batches in memory. A failed allocation is an error, other than in a vector.
+#[derive(Default)]
+struct Encoded(Vec<u8>);
+
+impl Write for Encoded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_reserve(bytes.len())?;
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Writes into memory, which goes to the output after each batch.
 enum Ipc {
-    File(FileWriter<Vec<u8>>),
-    Stream(StreamWriter<Vec<u8>>),
+    File(FileWriter<Encoded>),
+    Stream(StreamWriter<Encoded>),
 }
 
 pub struct IpcWriter<'a> {
@@ -28,8 +45,8 @@ pub fn failed(path: &FileName) -> impl Fn(ArrowError) -> Failure {
 impl<'a> IpcWriter<'a> {
     pub fn new(path: &'a FileName, schema: &Schema, is_file: bool) -> Result<IpcWriter<'a>> {
         let ipc = match is_file {
-            true => FileWriter::try_new(Vec::new(), schema).map(Ipc::File),
-            false => StreamWriter::try_new(Vec::new(), schema).map(Ipc::Stream),
+            true => FileWriter::try_new(Encoded::default(), schema).map(Ipc::File),
+            false => StreamWriter::try_new(Encoded::default(), schema).map(Ipc::Stream),
         };
         let ipc = ipc.map_err(failed(path))?;
         Ok(IpcWriter { path, ipc })
@@ -59,8 +76,8 @@ impl<'a> IpcWriter<'a> {
             Ipc::File(file) => file.get_mut(),
             Ipc::Stream(stream) => stream.get_mut(),
         };
-        output.bytes(bytes)?;
-        bytes.clear();
+        output.bytes(&bytes.0)?;
+        bytes.0.clear();
         Ok(())
     }
 }

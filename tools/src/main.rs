@@ -11,6 +11,7 @@ mod failure;
 mod file_name;
 mod files;
 mod ipc;
+mod memory;
 mod options;
 mod output;
 mod progress;
@@ -104,6 +105,7 @@ fn refuse(error: &clap::Error, command: &clap::Command, arguments: &[OsString]) 
 }
 
 fn main() -> ExitCode {
+    memory::handle_failures();
     let (arguments, notes) = old_names::replaced(std::env::args_os().skip(1).collect());
     let all = std::iter::once(OsString::from("holdall")).chain(arguments.iter().cloned());
     let mut command = cli::help::command_for(&arguments);
@@ -115,7 +117,7 @@ fn main() -> ExitCode {
             report::set_quiet(cli.quiet);
             notes.iter().for_each(|note| report::note(note));
             let begin = Instant::now();
-            let done = run(&cli.command, &usage);
+            let done = memory::caught(|| run(&cli.command, &usage));
             progress::end();
             let exit = done.unwrap_or_else(|failure| failure.report(&usage));
             if cli.verbose {

@@ -6,6 +6,7 @@ The tests build the files byte by byte. See tool.py.
 
 import base64
 import hashlib
+import itertools
 import os
 import random
 import re
@@ -579,6 +580,34 @@ class Damage(Base):
         p = subprocess.run(["sh", "-c", line, TOOL], cwd=self.folder.name, capture_output=True)
         self.assertEqual((p.returncode, p.stderr), (0, b""))
         self.assertEqual(self.good("sum", "a.bag").split()[0], self.good("sum", "b.bag").split()[0])
+
+    @unittest.skipUnless(sys.platform == "linux", "ulimit -v counts differently")
+    def test_a_failed_allocation_is_an_error(self):
+        self.write("in", b"".join(struct.pack("<I", 100_000) + bytes(100_000) for _ in range(600)))
+        self.good("convert", "-q", "--from", "lengths32", "in", "a.bag")
+        before = self.files()
+
+        def limited(kilobytes, threads, *args):
+            # a backtrace would allocate while the standard library holds a lock
+            line = 'ulimit -v $1; export HOLDALL_THREADS=$2 RUST_BACKTRACE=1; shift 2; exec "$0" "$@"'
+            return subprocess.run(
+                ["sh", "-c", line, TOOL, str(kilobytes), threads, *args],
+                cwd=self.folder.name, capture_output=True, timeout=60,
+            )  # fmt: skip
+
+        # the least memory in which the tool starts depends on the system
+        least = next(n for n in itertools.count(8000, 1000) if not limited(n, "1", "-V").returncode)
+        codes = set()
+        for threads, more in itertools.product(["1", "3"], range(1000, 100_000, 2300)):
+            p = limited(least + more, threads, "convert", "-q", "a.bag", "a.arrow")
+            codes.add(p.returncode)
+            if p.returncode == 0:
+                os.remove(self.path("a.arrow"))
+            else:
+                self.assertEqual(p.returncode, 1, (threads, more, p.stderr))
+                self.assertRegex(p.stderr, rb"(?m)^holdall: .*(memory|allocation)", more)
+            self.assertEqual(self.files(), before, (threads, more, p.stderr))
+        self.assertEqual(codes, {0, 1})
 
 
 if __name__ == "__main__":
