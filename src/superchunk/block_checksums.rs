@@ -8,8 +8,8 @@
 //! An uncompressed chunk has exactly the length of its header and content. In a contiguous frame,
 //! its checksums follow it, where no chunk is.
 //!
-//! They are not at the end of other chunks, because c-blosc2 reads a block up to the next one, or up to
-//! the end of the chunk, into a buffer for the longest possible block.
+//! They are not at the end of other chunks, because c-blosc2 reads a block up to the next one, or up
+//! to the end of the chunk, into a buffer for the longest possible block.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
@@ -94,11 +94,13 @@ pub fn insert_or_append(chunk: &mut Vec<u8>) -> Result<(usize, u32)> {
     Ok((cbytes, crc))
 }
 
-/// Returns the length of what [`insert_or_append`] appends to a chunk with this header.
+/// Returns the length of what [`insert_or_append`] appends to a chunk with this header. It appends
+/// nothing to a chunk with very short blocks.
 pub fn len_after(header: &Header) -> usize {
-    let is_long = header.cbytes >= MIN_CHUNK && header.blocks() > 1;
+    let len = len(header.blocks());
+    let fits = header.cbytes >= MIN_CHUNK && header.blocks() > 1 && len <= header.nbytes / 8;
     match header.content() {
-        Ok(Content::Copied) if is_long => len(header.blocks()),
+        Ok(Content::Copied) if fits => len,
         _ => 0,
     }
 }
@@ -222,14 +224,13 @@ impl BlockChecksums {
         crc: Option<u32>,
     ) -> Result<Option<BlockChecksums>> {
         let (header, blocks) = (stored.header(), stored.header().blocks());
-        let is_copied = header.content() == Ok(Content::Copied);
-        let (covered, cbytes) = match is_copied {
-            // only frames have room after a chunk
-            true if crc.is_none() => return Ok(None),
-            true => (header.len(), header.cbytes),
-            false if has_blocks(header) => (header.len() + INTEGER * blocks, header.cbytes),
-            false => return Ok(None),
-        };
+        // only frames have room after a chunk
+        let (is_copied, cbytes) = (crc.is_some() && len_after(header) > 0, header.cbytes);
+        let covered = header.len() + if is_copied { 0 } else { INTEGER * blocks };
+        let has_room = has_blocks(header) && covered.saturating_add(len(blocks)) < cbytes;
+        if !is_copied && !has_room {
+            return Ok(None);
+        }
         let mut head = alloc::with_capacity(covered + len(blocks))?;
         for range in match is_copied {
             true => [0..covered, cbytes..cbytes + len(blocks)],
