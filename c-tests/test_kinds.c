@@ -19,7 +19,7 @@ static const int32_t modes[] = {HOLDALL_READ, HOLDALL_APPEND, HOLDALL_CREATE, HO
                                     HOLDALL_CHECKSUM_SHA512, HOLDALL_CHECKSUM_ZSTD},
                      filters[] = {HOLDALL_FILTER_NONE, HOLDALL_FILTER_SHUFFLE,
                                   HOLDALL_FILTER_BITSHUFFLE, HOLDALL_FILTER_DELTA,
-                                  HOLDALL_FILTER_BYTEDELTA},
+                                  HOLDALL_FILTER_BYTEDELTA, HOLDALL_FILTER_TRUNC_PREC},
                      others[] = {HOLDALL_ORDER_C,
                                  HOLDALL_ORDER_F,
                                  HOLDALL_BAG_LIMITS_TAIL,

@@ -296,7 +296,7 @@ static void invalid_option_values_are_refused(void)
         holdall_options_free(o);
     }
     /* no filters; those of chunks have other numbers */
-    static const uint8_t none[] = {0, 1, 35, HOLDALL_FILTER_BYTEDELTA + 1, 255};
+    static const uint8_t none[] = {0, 1, 35, HOLDALL_FILTER_TRUNC_PREC + 1, 255};
     for (size_t i = 0; i < sizeof none; i++) {
         holdall_options *o = holdall_options_new();
         GIVES(HOLDALL_E_ARGUMENT,

@@ -32,10 +32,12 @@ typedef struct holdall_array_spec {
      * characters), "<M8[ns]" (int64 since 1970, NaT is INT64_MIN), "[('a','<i4'),('b','<f8')]".
      * Without < or > little-endian. */
     const char *dtype;
-    /* ndim lengths, 0 or more. Folders grow along the first dimension, others along any. */
+    /* ndim lengths, 0 or more. Frames, and folders whose chunks have any shape, grow along any
+     * dimension, others along the first one. */
     const uint64_t *shape;
     /* ndim lengths, or NULL for about HOLDALL_OPT_CHUNK_BYTES: long chunks along a dimension of
-     * length 0. Frames: any shape. Others: chunks span all dimensions but the first. */
+     * length 0. Frames, HOLDALL_FORMAT_BLZ_RFC: any shape. Others: chunks span all dimensions
+     * but the first. */
     const uint64_t *chunk_shape;
     /* ndim lengths, or NULL for about HOLDALL_OPT_BLOCK_BYTES. Frames: longer blocks are padded.
      * Others: must be NULL. */
@@ -313,7 +315,11 @@ holdall_status holdall_array_checksum(const holdall_array *array,
  *
  * The array can be closed first. While slices are open, it cannot be changed (HOLDALL_E_STATE),
  * and stays locked if it was opened for changes; holdall_array_refresh() leaves them at the
- * earlier commit. */
+ * earlier commit.
+ *
+ * Returns:
+ * - HOLDALL_E_RANGE: positions outside of the array.
+ * - HOLDALL_E_ARGUMENT: a step of 0. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_array_slice(const holdall_array *array,
                                    const uint64_t *start,
@@ -322,14 +328,20 @@ holdall_status holdall_array_slice(const holdall_array *array,
                                    holdall_array **out,
                                    holdall_error *err);
 
-/* Opens the array without dimension axis, whose length must be 1, as holdall_array_slice() does. */
+/* Opens the array without dimension axis, whose length must be 1, as holdall_array_slice() does.
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: no such dimension, or another length. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_array_squeeze(const holdall_array *array,
                                      uint32_t axis,
                                      holdall_array **out,
                                      holdall_error *err);
 
-/* Opens the array with a new dimension axis of length 1, as holdall_array_slice() does. */
+/* Opens the array with a new dimension axis of length 1, as holdall_array_slice() does.
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: axis exceeds the number of dimensions, or there would be too many. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_array_expand_dims(const holdall_array *array,
                                          uint32_t axis,

@@ -161,7 +161,7 @@ holdall_status holdall_table_read_points(const holdall_table *table,
 
 /* Opens the count rows start, start + step, ... of some columns as a read-only table that shares
  * the files. step may be negative. names, column_count: as for holdall_table_read_rows(). Rules
- * as of holdall_array_slice(). */
+ * and errors as of holdall_array_slice(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_slice(const holdall_table *table,
                                    uint64_t start,

@@ -58,10 +58,12 @@ pub struct holdall_array_spec {
     /// "<M8[ns]" (int64 since 1970, NaT is INT64_MIN), "[('a','<i4'),('b','<f8')]". Without < or >
     /// little-endian.
     pub dtype: *const c_char,
-    /// ndim lengths, 0 or more. Folders grow along the first dimension, others along any.
+    /// ndim lengths, 0 or more. Frames, and folders whose chunks have any shape, grow along any
+    /// dimension, others along the first one.
     pub shape: *const u64,
     /// ndim lengths, or NULL for about HOLDALL_OPT_CHUNK_BYTES: long chunks along a dimension of
-    /// length 0. Frames: any shape. Others: chunks span all dimensions but the first.
+    /// length 0. Frames, HOLDALL_FORMAT_BLZ_RFC: any shape. Others: chunks span all dimensions but
+    /// the first.
     pub chunk_shape: *const u64,
     /// ndim lengths, or NULL for about HOLDALL_OPT_BLOCK_BYTES. Frames: longer blocks are padded.
     /// Others: must be NULL.
@@ -773,6 +775,10 @@ pub unsafe extern "C" fn holdall_array_checksum(
 /// The array can be closed first. While slices are open, it cannot be changed (HOLDALL_E_STATE),
 /// and stays locked if it was opened for changes; holdall_array_refresh() leaves them at the
 /// earlier commit.
+///
+/// Returns:
+/// - HOLDALL_E_RANGE: positions outside of the array.
+/// - HOLDALL_E_ARGUMENT: a step of 0.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_slice(
@@ -800,6 +806,9 @@ pub unsafe extern "C" fn holdall_array_slice(
 }
 
 /// Opens the array without dimension axis, whose length must be 1, as holdall_array_slice() does.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: no such dimension, or another length.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_squeeze(
@@ -812,6 +821,9 @@ pub unsafe extern "C" fn holdall_array_squeeze(
 }
 
 /// Opens the array with a new dimension axis of length 1, as holdall_array_slice() does.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: axis exceeds the number of dimensions, or there would be too many.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_expand_dims(

@@ -457,8 +457,8 @@ pub unsafe extern "C" fn holdall_table_read_points(
 }
 
 /// Opens the count rows start, start + step, ... of some columns as a read-only table that shares
-/// the files. step may be negative. names, column_count: as for holdall_table_read_rows(). Rules as
-/// of holdall_array_slice().
+/// the files. step may be negative. names, column_count: as for holdall_table_read_rows(). Rules and
+/// errors as of holdall_array_slice().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_slice(
