@@ -740,8 +740,8 @@ class Progress(Base):
         return seen
 
     def slowly(self, to):
-        for _ in range(14):
-            to.write(b"x\n" * 400_000)
+        for _ in range(28):
+            to.write(b"x\n" * 200_000)
             time.sleep(0.1)
 
     def test_progress_is_shown_and_erased(self):
