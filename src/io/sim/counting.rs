@@ -1,4 +1,4 @@
-//! A folder that records how much is read from its files.
+//! A folder and a file that record how much is read.
 #![forbid(unsafe_code)]
 
 use crate::error::Result;
@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 /// A folder that records the length of each read of its files.
 pub struct Counting(pub Arc<dyn Folder>, pub Arc<Mutex<Vec<usize>>>);
 
-struct Counted(Arc<dyn File>, Arc<Mutex<Vec<usize>>>);
+/// A file that records the length of each read.
+pub struct Counted(pub Arc<dyn File>, pub Arc<Mutex<Vec<usize>>>);
 
 impl Folder for Counting {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
