@@ -1,15 +1,15 @@
 //! Checksums of the blocks of a chunk, so that a block is verified without the others.
 //!
-//! Between the block table and the first block, where readers of Blosc chunks find no block, a chunk
-//! has the CRC-32 of each stored block, in order, that of all blocks, that of all bytes before it,
-//! and a mark (integers are little-endian). The CRC-32s of both parts determine that of the complete
-//! chunk, which a frame stores too.
+//! Between the block table and the first block, where readers of Blosc chunks find no block, a
+//! chunk has the CRC-32 of each stored block, in order, that of all blocks, that of all bytes before
+//! it, and a mark (integers are little-endian). The CRC-32s of both parts determine that of the
+//! complete chunk, which a frame stores too.
 //!
 //! An uncompressed chunk has exactly the length of its header and content. In a contiguous frame,
 //! its checksums follow it, where no chunk is.
 //!
-//! They are not at the end of other chunks, because c-blosc2 reads a block up to the next one, or up
-//! to the end of the chunk, into a buffer for the longest possible block.
+//! They are not at the end of other chunks, because c-blosc2 reads a block up to the next one, or
+//! up to the end of the chunk, into a buffer for the longest possible block.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
@@ -43,14 +43,30 @@ pub const fn len(blocks: usize) -> usize {
         .saturating_add(2 * INTEGER + MARK.len())
 }
 
-/// Are checksums of blocks as reliable as this one of the complete chunk? The longer ones are chosen
-/// by writers for which a CRC-32 is too short.
+/// Are checksums of blocks as reliable as this one of the complete chunk? The longer ones are
+/// chosen by writers for which a CRC-32 is too short.
 pub fn can_replace(sum: Checksum) -> bool {
     matches!(sum, Checksum::Adler32 | Checksum::Crc32)
 }
 
-/// Inserts the checksums of its blocks into the chunk that begins at `begin`, unless it is short, has
-/// them, has no blocks in order, or would become longer than its uncompressed form. Returns the
+/// Completes the new chunk that begins at `begin`: inserts the checksums of its blocks if they can
+/// replace `sum`, and appends `sum`.
+pub fn seal(bytes: &mut Vec<u8>, begin: usize, sum: Checksum) -> Result<()> {
+    let crc = match can_replace(sum) {
+        true => Some(insert(bytes, begin)?),
+        false => None,
+    };
+    let digest = match crc {
+        Some(crc) if sum == Checksum::Crc32 => crc.to_le_bytes().to_vec(),
+        _ => sum.of(bytes.at(begin..)?),
+    };
+    alloc::reserve_exact(bytes, digest.len())?;
+    bytes.extend_from_slice(&digest);
+    Ok(())
+}
+
+/// Inserts the checksums of its blocks into the chunk that begins at `begin`, unless it is short,
+/// has them, has no blocks in order, or would become longer than its uncompressed form. Returns the
 /// CRC-32 of the chunk.
 pub fn insert(bytes: &mut Vec<u8>, begin: usize) -> Result<u32> {
     let chunk = bytes.at(begin..)?;
@@ -215,8 +231,8 @@ struct BlockChecksum {
 
 impl BlockChecksums {
     /// Reads the checksums of the blocks of a chunk, of which the first bytes are `first`. Returns
-    /// none if it has none, if they are corrupt, or if they do not match `crc`, the CRC-32 of a chunk
-    /// of a frame: then only the complete chunk can be verified.
+    /// none if it has none, if they are corrupt, or if they do not match `crc`, the CRC-32 of a
+    /// chunk of a frame: then only the complete chunk can be verified.
     pub fn read(
         stored: &StoredChunk,
         first: &[u8],

@@ -98,12 +98,7 @@ impl UnitEncoder {
         alloc::reserve(&mut bytes, HEADER.len())?;
         bytes.extend_from_slice(&HEADER);
         blosc::encode(params, content, &mut bytes, threads)?;
-        if block_checksums::can_replace(*sum) {
-            block_checksums::insert(&mut bytes, HEADER.len())?;
-        }
-        let digest = sum.of(bytes.at(HEADER.len()..)?);
-        alloc::reserve_exact(&mut bytes, digest.len())?;
-        bytes.extend_from_slice(&digest);
+        block_checksums::seal(&mut bytes, HEADER.len(), *sum)?;
         Ok(bytes)
     }
 }

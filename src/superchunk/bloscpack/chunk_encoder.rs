@@ -46,13 +46,8 @@ impl ChunkEncoder {
         let least = bytes.len();
         widen(&mut bytes, self.spare_bytes);
         let spare = (bytes.len() - least) as u32;
-        if block_checksums::can_replace(self.checksum) {
-            block_checksums::insert(&mut bytes, 0)?;
-        }
-        Ok(SealedChunk {
-            bytes: seal(bytes, self.checksum)?,
-            spare,
-        })
+        block_checksums::seal(&mut bytes, 0, self.checksum)?;
+        Ok(SealedChunk { bytes, spare })
     }
 
     /// Returns an encoded chunk with its checksum.

@@ -2,7 +2,7 @@
 //! last of them is appended to in place.
 #![forbid(unsafe_code)]
 
-use super::chunk_encoder::{seal, widen};
+use super::chunk_encoder::widen;
 use super::head::default_spare;
 use super::header::{Dialect, Header};
 use super::writer::{container, part_name};
@@ -124,10 +124,8 @@ impl FileEncoder {
         let mut bytes = Vec::new();
         blosc::encode(&self.params, content, &mut bytes, threads)?;
         widen(&mut bytes, self.spare_bytes);
-        if block_checksums::can_replace(self.sum) {
-            block_checksums::insert(&mut bytes, 0)?;
-        }
-        seal(bytes, self.sum)
+        block_checksums::seal(&mut bytes, 0, self.sum)?;
+        Ok(bytes)
     }
 }
 
