@@ -927,6 +927,31 @@ fn datasets_have_further_metadata_files() {
 }
 
 #[test]
+fn tables_in_the_blz_rfc_layout_have_further_metadata_files() {
+    let none = Options::new();
+    let memory = MemoryStorage::new();
+    let columns = [("n", i32::DTYPE), ("m", i32::DTYPE)];
+    let mut table = Table::create(&memory, Format::BlzRfc, &columns, &none).unwrap();
+    table.set_meta_file("units.json", b"\"K\"").unwrap();
+    table.set_meta_file("gone", b"").unwrap();
+    table.remove_meta_file("gone").unwrap();
+    let invalid = table.set_meta_file("../sizes", b"");
+    assert_eq!(status(invalid), Status::Argument);
+    table.commit().unwrap();
+    assert_eq!(&**memory.bytes("meta/units.json").unwrap(), b"\"K\"");
+
+    let table = Table::open(&memory).unwrap();
+    assert_eq!(table.meta_file_names().unwrap(), ["units.json"]);
+    assert_eq!(table.meta_file("none").unwrap(), None);
+    let copy = MemoryStorage::new();
+    let _ = table.copy_to(&copy, Format::BlzRfc, &none).unwrap();
+    let bytes = Table::open(&copy).unwrap().meta_file("units.json").unwrap();
+    assert_eq!(bytes.unwrap(), b"\"K\"");
+    let refused = table.copy_to(MemoryStorage::new(), Format::Bcolz, &none);
+    assert_eq!(status(refused), Status::Unsupported);
+}
+
+#[test]
 fn rows_are_inserted_into_a_table_and_removed() {
     let none = Options::new();
     for format in [Format::Bcolz, Format::Blz, Format::BlzRfc] {

@@ -332,7 +332,8 @@ impl Array {
     ///
     /// A name has 1 to 200 bytes, no slash and no leading dot, and is none of `sizes`, `storage` and
     /// `attributes`. The call fails with [`Status::Unsupported`](crate::Status::Unsupported) for
-    /// other formats than datasets and for columns of tables in the BLZ RFC layout.
+    /// other formats than datasets, and for columns of tables in the BLZ RFC layout, which share the
+    /// files of the table.
     pub fn set_meta_file(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         self.change_meta_file(name, Some(bytes))
     }

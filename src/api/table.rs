@@ -443,6 +443,32 @@ impl Table {
         self.changed()?.append_arrow(stream.0).map_err(Error)
     }
 
+    // ---- metadata files
+
+    /// Returns the names of further files in the folder `meta` of a table in the BLZ RFC layout, in
+    /// order. Other tables have none: their columns do, see [`Array::meta_file_names`].
+    pub fn meta_file_names(&self) -> Result<Vec<String>> {
+        self.inner.meta_file_names().map_err(Error)
+    }
+
+    /// Reads such a file, as [`Array::meta_file`].
+    pub fn meta_file(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        self.inner.meta_file(name).map_err(Error)
+    }
+
+    /// Sets the bytes of such a file, as [`Array::set_meta_file`]. Copies in the BLZ RFC layout
+    /// include it. It fails with [`Status::Unsupported`](crate::Status::Unsupported) for other
+    /// tables.
+    pub fn set_meta_file(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        let set = self.changed()?.meta_file_set(name, Some(bytes));
+        set.map_err(Error)
+    }
+
+    /// Removes such a file, if it exists.
+    pub fn remove_meta_file(&mut self, name: &str) -> Result<()> {
+        self.changed()?.meta_file_set(name, None).map_err(Error)
+    }
+
     // ---- attributes
 
     /// Returns the names of the attributes of the table. Columns have their own.

@@ -971,7 +971,8 @@ pub unsafe extern "C" fn holdall_array_read_object(
 }
 
 /// Gets the names of the further files in the folder meta of a dataset, as the BLZ RFC allows them,
-/// in order, each followed by a NUL. Other formats have none.
+/// in order, each followed by a NUL. Other formats have none. Columns of a table in the BLZ RFC layout
+/// have those of the table, and holdall_table_copy() includes them.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_meta_file_names(

@@ -205,6 +205,8 @@ pub struct TableMetadata<'a> {
     pub dir: &'a DatasetDir,
     /// New metadata files.
     pub texts: Texts,
+    /// Further files in `meta`, if the columns have no such folders of their own.
+    pub meta_files: Option<&'a MetaFiles>,
     /// Files that the commit removes.
     pub removed: Vec<String>,
     /// Rows and bytes of all columns, if the table has a `meta/sizes` of its own.
@@ -216,6 +218,32 @@ pub struct TableMetadata<'a> {
 }
 
 impl TableMetadata<'_> {
+    /// Returns the paths and the bytes of the further files in `meta` to write.
+    fn written(&self) -> impl Iterator<Item = (String, &[u8])> {
+        self.meta_files.into_iter().flat_map(MetaFiles::written)
+    }
+
+    /// Writes and syncs the new files. Returns the names of the files to rename and of those to
+    /// remove.
+    fn prepare(&self, durable: bool) -> Result<[Vec<OsString>; 2]> {
+        write_new(self.dir, &self.texts, durable)?;
+        let texts = self.texts.iter().map(|(name, _)| self.dir.name(name));
+        let mut renamed: Vec<OsString> = texts.collect();
+        renamed.extend(write_files(self.dir, self.written(), durable)?);
+        let mut removed: Vec<OsString> = self.removed.iter().map(OsString::from).collect();
+        if let Some(meta_files) = self.meta_files {
+            removed.extend(meta_files.removed()?.iter().map(|path| self.dir.name(path)));
+        }
+        Ok([renamed, removed])
+    }
+
+    /// Removes the new files after a failure.
+    fn undo(&self) {
+        remove_new(self.dir, &self.texts);
+        self.written()
+            .for_each(|(path, _)| remove_new_file(self.dir, &path));
+    }
+
     /// Adds `meta/sizes`, with `cbytes` as the stored size.
     fn add_sizes(&mut self, cbytes: u64) {
         if let Some([rows, nbytes]) = self.totals.take() {
@@ -303,9 +331,7 @@ pub fn commit_all(
     });
     let undo = |parts: &mut [ArrayCommit]| {
         parts.iter_mut().for_each(|p| p.undo());
-        table_metadata
-            .iter()
-            .for_each(|b| remove_new(b.dir, &b.texts));
+        table_metadata.iter().for_each(|metadata| metadata.undo());
     };
     let (renamed, removed) =
         prepare(session, &mut parts, table_metadata).inspect_err(|_| undo(&mut parts))?;
@@ -341,18 +367,9 @@ fn prepare(
         renamed.append(&mut part.renamed);
     }
     if let Some(table_metadata) = table_metadata {
-        write_new(
-            table_metadata.dir,
-            &table_metadata.texts,
-            session.is_durable(),
-        )?;
-        renamed.extend(
-            table_metadata
-                .texts
-                .iter()
-                .map(|(name, _)| table_metadata.dir.name(name)),
-        );
-        removed.extend(table_metadata.removed.iter().map(OsString::from));
+        let [new, old] = table_metadata.prepare(session.is_durable())?;
+        renamed.extend(new);
+        removed.extend(old);
     }
     session.sync_created_folder()?;
     Ok((renamed, removed))
@@ -371,6 +388,19 @@ fn write_new_file(dir: &DatasetDir, name: &str, bytes: &[u8], durable: bool) -> 
     let file = dir.create(&format!("{name}{NEW}"))?;
     file.write_at(0, bytes)?;
     if durable { file.sync() } else { Ok(()) }
+}
+
+/// Writes new files under temporary names. Returns the names that they get.
+fn write_files<'a>(
+    dir: &DatasetDir,
+    files: impl Iterator<Item = (String, &'a [u8])>,
+    durable: bool,
+) -> Result<Vec<OsString>> {
+    let write = |(path, bytes): (String, &[u8])| {
+        write_new_file(dir, &path, bytes, durable)?;
+        Ok(dir.name(&path))
+    };
+    files.map(write).collect()
 }
 
 fn remove_new(dir: &DatasetDir, texts: &Texts) {
@@ -410,10 +440,8 @@ impl ArrayCommit<'_> {
         write_new(&dir, &self.texts, durable)?;
         self.renamed
             .extend(self.texts.iter().map(|(name, _)| dir.name(name)));
-        for (path, bytes) in self.file.meta_files.written() {
-            write_new_file(&dir, &path, bytes, durable)?;
-            self.renamed.push(dir.name(&path));
-        }
+        let written = write_files(&dir, self.file.meta_files.written(), durable)?;
+        self.renamed.extend(written);
         Ok(())
     }
 

@@ -18,10 +18,10 @@ const FOLDER: &str = "meta/";
 /// Bytes of the longest name: file systems have 255, of which the names of new files need some.
 const MAX_NAME: usize = 200;
 
-/// The further files of an array.
+/// The further files of an array, or of a table in the BLZ RFC layout.
 #[derive(Clone, Default)]
 pub struct MetaFiles {
-    /// The folder of the array; `None` if the metadata is that of a table.
+    /// The folder of the array or of the table; `None` if the metadata is that of a table.
     dir: Option<DatasetDir>,
     /// True if the files in the folder are those of an array that the commit replaces.
     is_replaced: bool,
@@ -195,14 +195,18 @@ pub fn copy(from: &Array, to: &mut Array) -> Result<()> {
 
 /// Fails if the array has further files, which no other format can store.
 pub fn refuse(array: &Array) -> Result<()> {
-    let names = array.store().meta_file_names()?;
-    if names.is_empty() {
+    let store = array.store();
+    refuse_files(store.name(), &store.meta_file_names()?, "a dataset")
+}
+
+/// Fails if there are files. `to` is the format that can store them.
+pub fn refuse_files(name: &str, files: &[String], to: &str) -> Result<()> {
+    if files.is_empty() {
         return Ok(());
     }
     Err(fail!(
         Unsupported,
-        "{}: its files {FOLDER}{} cannot be stored in this format; copy it to a dataset, or remove them",
-        array.store().name(),
-        names.join(&format!(", {FOLDER}"))
+        "{name}: its files {FOLDER}{} cannot be stored in this format; copy it to {to}, or remove them",
+        files.join(&format!(", {FOLDER}"))
     ))
 }

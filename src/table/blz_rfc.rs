@@ -16,6 +16,7 @@ use crate::dataset::commit::{FOLDERS, MAIN, Texts, Writer, check_unchanged, open
 use crate::dataset::create;
 use crate::dataset::folder::DatasetDir;
 use crate::dataset::meta::{self, Meta, SIZES, STORAGE};
+use crate::dataset::meta_files::MetaFiles;
 use crate::dataset::open::{ROOTDIRS, all_intact};
 use crate::dtype::python_literal::Literal;
 use crate::dtype::{Dtype, Field, Kind, Type};
@@ -36,6 +37,8 @@ pub(super) struct BlzRfcTable {
     sizes: Option<Vec<u8>>,
     storage: Option<Vec<u8>>,
     replaces: bool,
+    /// Further files in `meta`.
+    pub meta_files: MetaFiles,
     /// Name of the file that attributes are written to.
     pub attrs_file: &'static str,
 }
@@ -91,6 +94,7 @@ pub(super) fn open(dir: &DatasetDir, config: &ReadConfig, options: &Options) -> 
         sizes,
         storage,
         replaces: false,
+        meta_files: MetaFiles::of(dir, false),
         attrs_file,
     };
     let mut columns = Vec::new();
@@ -144,6 +148,7 @@ pub(super) fn create(
             sizes: None,
             storage: None,
             replaces,
+            meta_files: MetaFiles::of(dir, replaces),
             attrs_file: FILES[1],
         },
         removed,
@@ -324,6 +329,7 @@ impl BlzRfcTable {
             }
         }
         self.meta.array.shape = vec![rows];
+        self.meta_files.finish_commit();
         self.replaces = false;
     }
 

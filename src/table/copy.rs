@@ -39,15 +39,14 @@ impl<A: AsRef<Array>> Table<A> {
             .iter()
             .map(|column| new_column(column, format, &options))
             .collect::<Result<Vec<_>>>()?;
-        if self.format() == Format::BlzRfc
-            && let Some(column) = self.columns.first()
-        {
-            // those of the whole table
-            meta_files::refuse(column.array.as_ref())?;
+        if format != Format::BlzRfc {
+            let files = self.meta_file_names()?;
+            meta_files::refuse_files(&self.name, &files, "the BLZ RFC layout")?;
         }
         let scope = Scope::open(options.progress(), self.nbytes(), Step::Call);
         let mut new = write::create(to, mode, format, &columns, &options)?;
         let mut corrupt = self.copy_attrs(&mut new)?;
+        self.copy_meta_files(&mut new)?;
         let mut done = 0;
         for (from, to) in self.columns.iter().zip(&mut new.columns) {
             let report = &mut |n| scope.at(done + n);
@@ -74,11 +73,21 @@ impl<A: AsRef<Array>> Table<A> {
             for (name, value) in array.attrs()? {
                 new.column_attr_set(i, &name, Some(&value))?;
             }
-            if let Some(to) = new.columns.get_mut(i) {
-                meta_files::copy(array, &mut to.array)?;
-            }
         }
         Ok(is_lost)
+    }
+
+    /// Copies further files in `meta`, of the table or of its columns.
+    fn copy_meta_files(&self, new: &mut Table) -> Result<()> {
+        for name in self.meta_file_names()? {
+            new.meta_file_set(&name, self.meta_file(&name)?.as_deref())?;
+        }
+        // in the BLZ RFC layout those of a column are those of the table
+        let has_own = |column: &&Column<A>| column.array.as_ref().format() != Format::BlzRfc;
+        for (from, to) in self.columns.iter().filter(has_own).zip(&mut new.columns) {
+            meta_files::copy(from.array.as_ref(), &mut to.array)?;
+        }
+        Ok(())
     }
 }
 

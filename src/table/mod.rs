@@ -8,6 +8,7 @@
 
 mod blz_rfc;
 mod copy;
+mod meta_files;
 mod read;
 mod repair;
 #[cfg(test)]

@@ -39,7 +39,7 @@ use std::sync::Arc;
 /// for new columns.
 pub(super) struct TableWriter {
     dir: DatasetDir,
-    options: Options,
+    pub options: Options,
     /// Format of new columns.
     pub format: Format,
     /// Set if the columns are fields of one dataset.
@@ -432,6 +432,7 @@ impl TableWriter {
         let mut table_metadata = TableMetadata {
             dir: &self.dir,
             texts: Vec::new(),
+            meta_files: self.rfc_table.as_ref().map(|table| &table.meta_files),
             removed: Vec::new(),
             totals: None,
             has_checksum: self.has_checksum,
@@ -589,7 +590,7 @@ fn file_of(array: &mut Array) -> Result<&mut ArrayFile> {
 }
 
 impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
-    fn writer(&mut self) -> Result<&mut TableWriter> {
+    pub(super) fn writer(&mut self) -> Result<&mut TableWriter> {
         let error = fail!(State, "{}: it was opened for reading", self.name);
         let writer = self.writer.as_mut().ok_or(error)?;
         if let Some(column) = self.columns.iter().find(|c| c.array.as_ref().has_views()) {

@@ -1,6 +1,9 @@
 //! Tests of copies of tables.
 
-use super::{ROWS, act, add, base, content, noise, opened, options, row, shown};
+use super::{
+    COLUMNS, ROWS, act, add, base, base_with_note, content, files, new, noise, opened, options,
+    row, shown,
+};
 use crate::array::NewLocation;
 use crate::blosc::{Codec, StoredCodec};
 use crate::checksum::Checksum;
@@ -289,17 +292,81 @@ fn corrupt_attributes_are_an_error_or_missing() {
 }
 
 #[test]
-fn a_table_with_metadata_files_of_its_own_is_not_copied() {
-    let mut files = base(ROWS, Format::BlzRfc).contents();
-    files.insert("meta/note".into(), b"of the table".to_vec());
-    let disk = SimDisk::with_files(&files);
-    let source = opened(&disk.folder(), Mode::Read).unwrap();
-    for to in FORMATS {
-        let other = SimDisk::default();
-        let e = copy(&source, &other.folder(), Mode::New, to).err().unwrap();
-        assert_eq!(e.status, Status::Unsupported);
-        assert!(e.message.contains("meta/note"), "{e}");
+fn metadata_files_of_a_table_are_copied_or_refused() {
+    let disk = base_with_note();
+    let mut source = opened(&disk.folder(), Mode::Append).unwrap();
+    source.meta_file_set("b", Some(&[0, 255])).unwrap();
+    let all = [
+        ("b".to_owned(), vec![0, 255]),
+        ("note".to_owned(), b"first".to_vec()),
+    ];
+    // a copy is one of the current state
+    let view = source.slice(3, 20, 1, None).unwrap();
+    for (table, expected) in [(&source, &all[..]), (&view, &all[1..])] {
+        let other = base(5, Format::BlzRfc);
+        let mut t = opened(&other.folder(), Mode::Append).unwrap();
+        t.meta_file_set("old", Some(b"")).unwrap();
+        t.commit().unwrap();
+        drop(t);
+        copy(table, &other.folder(), Mode::Replace, Format::BlzRfc).unwrap();
+        let copied = opened(&other.folder(), Mode::Read).unwrap();
+        assert_eq!(files(&copied).unwrap(), expected);
+
+        for to in [Format::Bcolz, Format::Blz] {
+            let other = SimDisk::default();
+            let e = copy(table, &other.folder(), Mode::New, to).err().unwrap();
+            assert_eq!(e.status, Status::Unsupported);
+            assert!(e.message.contains("meta/note"), "{e}");
+            assert!(other.contents().is_empty());
+        }
     }
+}
+
+#[test]
+fn metadata_files_of_a_table_are_read_written_and_replaced() {
+    let disk = base_with_note();
+    let read = |disk: &SimDisk| files(&opened(&disk.folder(), Mode::Read).unwrap()).unwrap();
+    let note = [("note".to_owned(), b"first".to_vec())];
+    let status = |r: Result<()>| r.err().map(|e| e.status);
+    let mut t = new(&disk.folder(), Mode::Replace, COLUMNS, Format::BlzRfc).unwrap();
+    assert_eq!(files(&t).unwrap(), []);
+    assert_eq!(t.meta_file("note").unwrap(), None);
+    t.meta_file_set("new", Some(b"2")).unwrap();
+    assert_eq!(
+        status(t.meta_file_set("sizes", Some(b""))),
+        Some(Status::Argument)
+    );
+    assert_eq!(read(&disk), note);
+    t.commit().unwrap();
+    let new = [("new".to_owned(), b"2".to_vec())];
+    assert_eq!(
+        (read(&disk), files(&t).unwrap()),
+        (new.to_vec(), new.to_vec())
+    );
+    // changes that are not committed are discarded
+    t.meta_file_set("new", None).unwrap();
+    drop(t);
+    assert_eq!(read(&disk), new);
+
+    let mut reader = opened(&disk.folder(), Mode::Read).unwrap();
+    assert_eq!(
+        status(reader.meta_file_set("x", Some(b""))),
+        Some(Status::State)
+    );
+    let disk = base(ROWS, Format::Bcolz);
+    let mut t = opened(&disk.folder(), Mode::Append).unwrap();
+    assert_eq!(
+        status(t.meta_file_set("x", Some(b""))),
+        Some(Status::Unsupported)
+    );
+    assert_eq!(
+        (files(&t).unwrap(), t.meta_file("x").unwrap()),
+        (vec![], None)
+    );
+    assert_eq!(
+        status(t.meta_file("..").map(|_| ())),
+        Some(Status::Argument)
+    );
 }
 
 #[test]

@@ -105,6 +105,23 @@ fn base(rows: u64, format: Format) -> SimDisk {
     disk
 }
 
+/// Returns a disk with a table in the BLZ RFC layout that has a further file in `meta`.
+fn base_with_note() -> SimDisk {
+    let disk = base(ROWS, Format::BlzRfc);
+    act(&disk.folder(), |t| t.meta_file_set("note", Some(b"first"))).unwrap();
+    disk.make_durable();
+    disk
+}
+
+/// Returns the further files in `meta` of a table.
+fn files(t: &Table) -> Result<Vec<(String, Vec<u8>)>> {
+    let read = |name: String| {
+        let bytes = t.meta_file(&name)?.unwrap_or_default();
+        Ok((name, bytes))
+    };
+    t.meta_file_names()?.into_iter().map(read).collect()
+}
+
 fn content(a: &Array) -> Result<Vec<u8>> {
     let mut bytes = vec![0xee; a.nbytes() as usize];
     a.read(&vec![0; a.shape().len()], a.shape(), None, &mut bytes, None)
@@ -127,7 +144,8 @@ fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
         .iter()
         .map(|c| (&c.name, &c.array.dtype().spelling))
         .collect();
-    let mut all = vec![format!("{one_length} {attrs:?} {columns:?}").into_bytes()];
+    let files = files(&t)?;
+    let mut all = vec![format!("{one_length} {attrs:?} {columns:?} {files:?}").into_bytes()];
     let content: Vec<Vec<u8>> = t
         .columns()
         .iter()
@@ -253,6 +271,7 @@ fn nested() -> SimDisk {
     )
     .unwrap();
     append(&mut t, 1, ROWS).unwrap();
+    t.meta_file_set("note", Some(b"first")).unwrap();
     t.commit().unwrap();
     drop(t);
     disk.make_durable();
@@ -275,6 +294,14 @@ fn nested() -> SimDisk {
 }
 
 const NESTED: &[(&str, Change)] = &[
+    ("files in meta", |t| {
+        t.meta_file_set("note", None)?;
+        t.meta_file_set("more", Some(b"2"))
+    }),
+    ("a file in meta, and rows", |t| {
+        t.meta_file_set("note", Some(&[7; 3000]))?;
+        append(t, 2, 3)
+    }),
     ("append", |t| append(t, 2, 3)),
     ("append much", |t| append(t, 2, 100)),
     ("write", |t| write(t, 1, 17, 30)),
@@ -317,6 +344,10 @@ fn a_power_failure_leaves_the_old_table_or_the_new() {
         count("create", &SimDisk::default(), &|folder| {
             create(&folder, Mode::New, COLUMNS, format)
         });
+        let disk = match format {
+            Format::BlzRfc => base_with_note(),
+            _ => disk,
+        };
         count("replace", &disk, &|folder| {
             create(&folder, Mode::Replace, COLUMNS, format)
         });
