@@ -250,6 +250,47 @@ impl Content {
         either!(self, it => it.remove_attribute(name), Ok(())).map_err(library(path))
     }
 
+    // ---- further files in the folder meta of a dataset
+
+    pub fn meta_file_names(&self, path: &FileName) -> Result<Vec<String>> {
+        let names = match self {
+            Content::Array(array) => array.meta_file_names(),
+            Content::Table(table) => table.meta_file_names(),
+            _ => Ok(Vec::new()),
+        };
+        names.map_err(library(path))
+    }
+
+    /// Reads a file.
+    pub fn meta_file(&self, path: &FileName, name: &str) -> Result<Vec<u8>> {
+        let bytes = match self {
+            Content::Array(array) => array.meta_file(name),
+            Content::Table(table) => table.meta_file(name),
+            _ => Ok(None),
+        };
+        let bytes = bytes.map_err(library(path))?;
+        bytes.ok_or_else(|| failure!("{path}: there is no file '{name}' in meta"))
+    }
+
+    /// Sets the bytes of a file.
+    pub fn set_meta_file(&mut self, path: &FileName, name: &str, bytes: &[u8]) -> Result {
+        let set = match self {
+            Content::Array(array) => array.set_meta_file(name, bytes),
+            Content::Table(table) => table.set_meta_file(name, bytes),
+            _ => Ok(()),
+        };
+        set.map_err(library(path))
+    }
+
+    pub fn remove_meta_file(&mut self, path: &FileName, name: &str) -> Result {
+        let removed = match self {
+            Content::Array(array) => array.remove_meta_file(name),
+            Content::Table(table) => table.remove_meta_file(name),
+            _ => Ok(()),
+        };
+        removed.map_err(library(path))
+    }
+
     pub fn commit(&mut self, path: &FileName) -> Result {
         either!(self, it => it.commit(), Ok(())).map_err(library(path))
     }

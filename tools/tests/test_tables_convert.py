@@ -173,6 +173,35 @@ class Convert(Tables):
         self.write("t/n/meta/units", b"m")
         self.assertIn("t: n/meta/units: ", self.fails("convert", "t", "o.blz")[0])
 
+    def test_further_files_of_tables_in_the_rfc_layout(self):
+        self.write("in.csv", self.SMALL)
+        self.good("convert", "-q", "in.csv", "t", "--to", "blz-rfc")
+        self.assertEqual(self.good("attr", "get", "--file", "t"), b"")
+        self.good("attr", "set", "--file", "t", "units", "-", stdin=b"\0m")
+        self.good("attr", "set", "--file", "t", "more", "in.csv")
+        self.assertEqual(self.good("attr", "get", "--file", "t"), b"more\nunits\n")
+        self.good("convert", "-q", "t", "o", "--to", "blz-rfc")
+        self.assertEqual(self.good("attr", "get", "--file", "o", "units"), b"\0m")
+        self.assertEqual(self.read("o/meta/more"), self.read("in.csv"))
+        self.assertIn("t: meta/", self.fails("convert", "t", "o.blz")[0])
+        self.good("attr", "remove", "--file", "t", "more")
+        self.assertIn("'more'", self.fails("attr", "remove", "--file", "t", "more")[0])
+        self.assertIn("'more'", self.fails("attr", "get", "--file", "t", "more")[0])
+        # a table that replaces another one has only its own files
+        self.good("convert", "-q", "t", "o", "--to", "blz-rfc", "--force")
+        self.assertEqual(self.good("attr", "get", "--file", "o"), b"units\n")
+        self.good("convert", "-q", "in.csv", "o", "--to", "blz-rfc", "--force")
+        self.assertEqual(sorted(os.listdir(self.path("o/meta"))), ["attributes", "sizes", "storage"])
+        for name in ("../x", "sizes", ".hidden"):
+            self.fails("attr", "set", "--file", "t", name, "in.csv")
+        self.fails("attr", "set", "--file", "--fixed", "t", "x", "in.csv", code=2)
+        self.fails("attr", "get", "--file", "--raw", "t", "x", code=2)
+        self.convert(self.SMALL, "b")
+        self.good("attr", "set", "--file", "b/n", "units", "in.csv")
+        self.assertEqual(self.good("attr", "get", "--file", "b/n"), b"units\n")
+        self.assertIn("columns", self.fails("attr", "set", "--file", "b", "x", "in.csv")[0])
+        self.assertEqual(self.good("attr", "get", "--file", "b"), b"")
+
     def test_files_of_others_beside_chunks_are_named(self):
         self.write("a.npy", npy_file("<f8", (3,), bytes(24)))
         self.write("in.csv", self.SMALL)

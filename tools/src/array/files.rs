@@ -180,14 +180,21 @@ impl<'a> Files<'a> {
 }
 
 /// Refuses a dataset in whose folder are files of others, which a copy would lack.
-/// Further files in `meta` are copied to an array in a folder.
+/// Further files in `meta` are copied from an array to one in a folder, and between tables in the BLZ
+/// RFC layout.
 pub fn refuse_unknown(path: &FileName, content: &Content, to: Option<Format>) -> Result {
     if detect::is_frame(content.format()) || path.is_standard() {
         return Ok(());
     }
     let Files { mut unknown, extra, .. } = Files::of(path, content)?;
-    let is_copied = matches!(to, Some(Format::Bcolz | Format::Blz | Format::BlzRfc));
-    if !is_copied || !content.array().is_some_and(in_c_order) {
+    let is_copied = match content {
+        Content::Table(table) => (table.format(), to) == (Format::BlzRfc, Some(Format::BlzRfc)),
+        Content::Array(array) if in_c_order(array) => {
+            matches!(to, Some(Format::Bcolz | Format::Blz | Format::BlzRfc))
+        }
+        _ => false,
+    };
+    if !is_copied {
         unknown.extend(extra);
     }
     match unknown {

@@ -257,7 +257,7 @@ pub enum AttrAction {
         path: FileName,
         name: String,
         /// In the header of a frame, as meta of python-blosc2
-        #[arg(long)]
+        #[arg(long, conflicts_with = "file")]
         fixed: bool,
         // JSON, or a file with --raw
         #[arg(allow_hyphen_values = true)]
@@ -278,6 +278,10 @@ pub struct AttrOptions {
     /// input)
     #[arg(long)]
     pub raw: bool,
+    /// A further file in the folder meta instead of an attribute: get prints it (without NAME, the
+    /// names), set reads it from the file VALUE (-: standard input)
+    #[arg(long, conflicts_with = "raw", help_heading = groups::DATASETS)]
+    pub file: bool,
     #[command(flatten)]
     pub sync: Sync,
     /// Follow symbolic links out of the folder of an array or a table

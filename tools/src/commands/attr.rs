@@ -2,6 +2,8 @@
 //! JSON.
 //!
 //! `get` prints the value of one attribute, or one JSON object of all.
+//!
+//! With `--file`, the further files in the folder `meta` of a dataset instead: bytes by name.
 
 use crate::array::attributes;
 use crate::cli::{Attr, AttrAction, AttrOptions};
@@ -10,6 +12,7 @@ use crate::detect::{self, Container};
 use crate::failure::{Exit, Result};
 use crate::file_name::FileName;
 use crate::output::Output;
+use crate::report::printable;
 use crate::{failure, files, options, standard, usage};
 use holdall::{Format, Options};
 
@@ -36,6 +39,11 @@ fn get(path: &FileName, name: Option<&str>, options: &AttrOptions) -> Result<Exi
     let content = Content::dataset(path, None, &Options::new().follow_links(options.follow_links))?;
     let mut output = Output::standard();
     match name {
+        Some(name) if options.file => output.bytes(&content.meta_file(path, name)?)?,
+        None if options.file => {
+            let names = content.meta_file_names(path)?;
+            names.iter().try_for_each(|name| output.line(printable(name)))?;
+        }
         Some(name) if raw => output.bytes(content.stored_attribute(path, name)?)?,
         Some(name) => output.line(content.attribute(path, name)?)?,
         None => {
@@ -73,10 +81,11 @@ fn set(
     value: &FileName,
     options: &AttrOptions,
 ) -> Result<Exit> {
-    if options.raw {
+    if options.raw || options.file {
         let bytes = files::read_all(value)?;
-        return change(path, options, |content| {
-            content.set_stored_attribute(path, (name, fixed), &bytes)
+        return change(path, options, |content| match options.file {
+            true => content.set_meta_file(path, name, &bytes),
+            false => content.set_stored_attribute(path, (name, fixed), &bytes),
         });
     }
     let text = std::str::from_utf8(value.bytes()).ok();
@@ -91,6 +100,10 @@ fn remove(path: &FileName, name: &str, options: &AttrOptions) -> Result<Exit> {
         return Err(usage!("--raw is for one value, to get or to set"));
     }
     change(path, options, |content| {
+        if options.file {
+            content.meta_file(path, name)?;
+            return content.remove_meta_file(path, name);
+        }
         if !content.attribute_names().contains(&name) {
             return Err(failure!("{path}: there is no attribute '{name}'"));
         }

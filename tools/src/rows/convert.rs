@@ -165,6 +165,7 @@ impl<'a> Conversion<'a> {
             }
         }
         self.copy_column_attributes(frame, &mut target)?;
+        self.copy_meta_files(&mut target.content)?;
         if signals::stopped() {
             return Err(Failure::Stopped);
         }
@@ -173,6 +174,18 @@ impl<'a> Conversion<'a> {
         if let (true, Some(from), Content::Array(array)) = (is_file, from, &mut target.content) {
             attributes::copy_into_metadata((from, self.input), (array, self.out))?;
             target.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Copies further files in `meta`, which only tables in the BLZ RFC layout have.
+    fn copy_meta_files(&self, to: &mut Content) -> Result {
+        let from = self.dataset.map(|from| from.content).filter(|from| from.table().is_some());
+        let Some(from) = from.filter(|_| to.format() == Format::BlzRfc) else {
+            return Ok(());
+        };
+        for name in from.meta_file_names(self.input)? {
+            to.set_meta_file(self.out, &name, &from.meta_file(self.input, &name)?)?;
         }
         Ok(())
     }
