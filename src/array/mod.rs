@@ -40,6 +40,7 @@ pub mod store;
 mod tests;
 mod tiled;
 mod transfer;
+mod transposition;
 mod view;
 
 pub use any::Array;

@@ -6,6 +6,7 @@
 //! visits the chunks in turn and asks for the [`Segment`]s in each.
 #![forbid(unsafe_code)]
 
+use super::transposition::Transposition;
 use crate::blosc::filter::StridedRows;
 use std::ops::Range;
 
@@ -187,6 +188,16 @@ impl Plan {
         self.axes
             .is_empty()
             .then(|| (self.at, buf..buf.saturating_add(self.unit)))
+    }
+
+    /// Returns the selection as a transposition, if it is one of items that a call copies.
+    pub fn transposition(&self) -> Option<Transposition> {
+        Transposition::new(
+            self.at,
+            usize::try_from(self.buf).ok()?,
+            self.unit,
+            &self.axes,
+        )
     }
 
     /// Returns whether increasing content offsets map to increasing, disjoint buffer offsets.

@@ -9,9 +9,10 @@
 
 use super::super::selection::{Axis, Plan, Segment};
 use super::super::store::repeat;
+use super::super::transposition::Transposition;
 use super::chunk_grid::Dim;
 use super::selection_parts::{End, Lattice, Spans, first_from};
-use crate::alloc;
+use crate::alloc::{self, Scratch};
 use crate::blosc::Decoded;
 use crate::blosc::filter::StridedRows;
 use crate::error::{Error, Result, fail};
@@ -87,6 +88,11 @@ impl BufferRuns<'_> {
 
     /// Copies items of a block to the buffer.
     pub fn copy(&mut self, plan: &Plan, content: &Decoded) -> Result<()> {
+        if let Some(transposition) = plan.transposition()
+            && self.transpose(&transposition, content)?
+        {
+            return Ok(());
+        }
         let non_temporal = self.large;
         self.each(plan, |segment, (run, begin)| match content {
             Decoded::Plain(content) => segment.to_buffer((content, 0), (run, begin)),
@@ -98,6 +104,26 @@ impl BufferRuns<'_> {
                 run,
             ),
         })
+    }
+
+    /// Copies items of a block that is stored in another order. Returns `false`, without any effect, if
+    /// several runs of the buffer have parts of them.
+    fn transpose(&mut self, transposition: &Transposition, content: &Decoded) -> Result<bool> {
+        let (from, to) = transposition.in_buffer();
+        let Some((run, begin)) = self.find(from, to) else {
+            return Ok(false);
+        };
+        let copied = match content {
+            Decoded::Plain(content) => transposition.copy(content, (run, begin)),
+            Decoded::Shuffled(streams) => {
+                let size = transposition.bytes() as u64;
+                let mut packed = Scratch::new(size, u64::MAX, "a block")?;
+                transposition
+                    .pack(|rows| streams.unshuffle(rows, &mut packed))
+                    .and_then(|from_packed| from_packed.copy(&packed, (run, begin)))
+            }
+        };
+        copied.ok_or_else(outside).map(|()| true)
     }
 
     /// Fills all items with a pattern.
