@@ -61,10 +61,34 @@ pub struct Meta {
     pub is_yaml: bool,
 }
 
+/// The files that [`Meta`] was read from, to find out whether they changed meanwhile.
+pub struct MetaTexts {
+    dir: DatasetDir,
+    /// The contents of `meta/sizes` and `meta/storage`.
+    texts: [Vec<u8>; 2],
+}
+
+impl MetaTexts {
+    /// Returns true if both files still have the same content.
+    pub fn are_current(&self) -> Result<bool> {
+        let [sizes, storage] = &self.texts;
+        Ok(self.dir.content_equals(SIZES, sizes)? && self.dir.content_equals(STORAGE, storage)?)
+    }
+}
+
 impl Meta {
     /// Reads the metadata of the dataset in `dir`. With `lenient`, an `nbytes` that contradicts the
     /// shape is accepted.
     pub fn read(dir: &DatasetDir, limit: u64, lenient: bool) -> Result<Meta> {
+        Meta::read_with_texts(dir, limit, lenient).map(|(meta, _)| meta)
+    }
+
+    /// Reads the metadata as [`Meta::read`] does, and returns the contents of its files, too.
+    pub fn read_with_texts(
+        dir: &DatasetDir,
+        limit: u64,
+        lenient: bool,
+    ) -> Result<(Meta, MetaTexts)> {
         let get = |name: &str| {
             let text = dir.read(name, limit)?.ok_or_else(|| {
                 fail!(
@@ -74,29 +98,21 @@ impl Meta {
                 )
             })?;
             let value = parse(&text).map_err(|e| e.within(dir.show(name)))?;
-            Ok((value, yaml::may_be_yaml(&text)))
+            Ok((value, text))
         };
-        let ((sizes, _), (storage, is_yaml)) = (get(SIZES)?, get(STORAGE)?);
+        let ((sizes, sizes_text), (storage, storage_text)) = (get(SIZES)?, get(STORAGE)?);
+        let is_yaml = yaml::may_be_yaml(&storage_text);
         let mut meta = Meta::of_storage(storage).map_err(|e| e.within(dir.show(STORAGE)))?;
         meta.is_yaml = is_yaml;
         meta.apply_sizes(&sizes, lenient)
             .map_err(|e| e.within(dir.show(SIZES)))?;
         meta.check_chunks()
             .map_err(|e| e.within(dir.show(STORAGE)))?;
-        Ok(meta)
-    }
-
-    /// Returns true if both files still have the same content.
-    pub fn is_current(&self, dir: &DatasetDir, limit: u64) -> Result<bool> {
-        let (Some(sizes), Some(storage)) = (dir.read(SIZES, limit)?, dir.read(STORAGE, limit)?)
-        else {
-            return Ok(false);
+        let texts = MetaTexts {
+            dir: dir.clone(),
+            texts: [sizes_text, storage_text],
         };
-        let mut now = self.clone();
-        now.apply_sizes(&parse(&sizes)?, true)?;
-        let is_same = now.array.shape == self.array.shape && now.cbytes == self.cbytes;
-        // compared as text, because NaN is not equal to itself
-        Ok(is_same && parse(&storage)?.to_string() == self.storage.to_string())
+        Ok((meta, texts))
     }
 
     /// Returns the metadata for the fields of this array; the caller sets the dtype. Values that

@@ -6,7 +6,7 @@ use super::chunks::ReadConfig;
 use super::commit::{Writer, open_session, snapshot, snapshot_of_many};
 use super::create::{WRITE_OPTIONS, for_reading};
 use super::folder::{DatasetDir, JOURNAL};
-use super::meta::{Meta, STORAGE};
+use super::meta::{Meta, MetaTexts, STORAGE};
 use crate::array::Array;
 use crate::array::store::Store;
 use crate::error::{Error, Result, Status, fail};
@@ -126,14 +126,11 @@ pub fn write_config(dir: &DatasetDir, options: &Options) -> ReadConfig {
     ReadConfig::new(&for_reading(options), dir)
 }
 
-/// Opens the array in a folder.
-pub fn file_at(dir: &DatasetDir, config: &ReadConfig) -> Result<ArrayFile> {
+/// Opens the array in a folder. Returns the contents of its metadata files, too.
+fn file_at(dir: &DatasetDir, config: &ReadConfig) -> Result<(ArrayFile, MetaTexts)> {
     refuse_others(dir)?;
-    ArrayFile::open(
-        dir,
-        Meta::read(dir, config.memory_limit, !config.verify)?,
-        config,
-    )
+    let (meta, texts) = Meta::read_with_texts(dir, config.memory_limit, !config.verify)?;
+    Ok((ArrayFile::open(dir, meta, config)?, texts))
 }
 
 /// Opens the array in a folder and checks that all metadata files are from one commit. `same`
@@ -152,10 +149,14 @@ pub fn file_of_one_commit(
     // it is older than everything that was read in between
     let is_one = same()?
         && match &file {
-            Ok(file) => file.meta.is_current(dir, config.memory_limit)?,
+            Ok((_, texts)) => texts.are_current()?,
             Err(e) => file_at(dir, config).is_err_and(|again| again.message == e.message),
         };
-    if is_one { file } else { Err(busy_error(dir)) }
+    if is_one {
+        file.map(|(file, _)| file)
+    } else {
+        Err(busy_error(dir))
+    }
 }
 
 /// Returns the error for a dataset that another writer changed during the read.
@@ -231,5 +232,5 @@ pub fn verify(
 
 /// Returns the format of the array in this folder.
 pub fn format(dir: &DatasetDir) -> Result<Format> {
-    file_at(dir, &ReadConfig::new(&Options::new(), dir)).map(|file| file.format())
+    file_at(dir, &ReadConfig::new(&Options::new(), dir)).map(|(file, _)| file.format())
 }

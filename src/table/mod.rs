@@ -30,7 +30,7 @@ use crate::dataset::attrs::Attrs;
 use crate::dataset::chunks::ReadConfig;
 use crate::dataset::commit::{snapshot, snapshot_of_many};
 use crate::dataset::folder::DatasetDir;
-use crate::dataset::meta::{self, Meta, SIZES, STORAGE};
+use crate::dataset::meta::{self, Meta, MetaTexts, SIZES, STORAGE};
 use crate::dataset::open::{self, ROOTDIRS, all_intact, read_config};
 use crate::dataset::text_checksum;
 use crate::error::{Error, Result, Status, fail};
@@ -238,66 +238,7 @@ fn find(
     same: &dyn Fn() -> Result<bool>,
 ) -> Result<Option<(Vec<FoundColumn>, Attrs)>> {
     if let Some(text) = dir.read(ROOTDIRS, config.memory_limit)? {
-        let names = names(&text).map_err(|e| e.within(dir.show(ROOTDIRS)))?;
-        let read = |folder: &str| {
-            let dir = dir.subdir(folder)?;
-            Ok((Meta::read(&dir, config.memory_limit, !config.verify)?, dir))
-        };
-        let (mut metas, mut broken) = (Vec::new(), 0);
-        for (name, folder) in &names {
-            let meta: Result<(Meta, DatasetDir)> = read(folder);
-            broken += usize::from(meta.is_err());
-            if let (Err(e), true) = (&meta, broken > MAX_BROKEN) {
-                return Err(e
-                    .clone()
-                    .within(format_args!("column {name:?}, like others before it")));
-            }
-            alloc::reserve(&mut metas, 1)?;
-            metas.push(meta);
-        }
-        let rows = metas
-            .iter()
-            .flatten()
-            .map(|(m, _)| m.rows())
-            .min()
-            .unwrap_or(0);
-        let column = |((name, folder), meta): (&(String, String), &Result<(Meta, DatasetDir)>)| {
-            let stored_rows = meta.as_ref().map_or(0, |(m, _)| m.rows());
-            let file = meta.as_ref().map_err(Error::clone).and_then(|(meta, dir)| {
-                let mut meta = meta.clone();
-                meta.array
-                    .shape
-                    .first_mut()
-                    .into_iter()
-                    .for_each(|n| *n = rows);
-                ArrayFile::open(dir, meta, config)
-            });
-            let file = file.map_err(|e| e.within(format_args!("column {name:?}")));
-            FoundColumn {
-                file,
-                name: name.clone(),
-                folder: folder.clone(),
-                stored_rows,
-            }
-        };
-        let found = names.iter().zip(&metas).map(column).collect();
-        // sizes of two commits must not be mixed: if a second read gives the same result and no
-        // commit was in progress between the reads, all sizes are from one commit
-        let mut is_one = same()?;
-        for (meta, (_, folder)) in metas.iter().zip(&names) {
-            is_one = is_one
-                && match meta {
-                    Ok((meta, dir)) => meta.is_current(dir, config.memory_limit)?,
-                    Err(_) => read(folder).is_err(),
-                };
-        }
-        if !is_one
-            || dir
-                .read(ROOTDIRS, config.memory_limit)?
-                .is_none_or(|now| now != text)
-        {
-            return Err(open::busy_error(dir));
-        }
+        let found = find_columns(dir, config, same, &text)?;
         return Ok(Some((found, attrs_of(dir, config, &text)?)));
     }
     if !dir.has(STORAGE)? {
@@ -344,6 +285,70 @@ fn find(
         ))
     };
     fields.map(with_attrs).transpose()
+}
+
+/// Opens the columns in folders of their own. `text` is the list of columns.
+fn find_columns(
+    dir: &DatasetDir,
+    config: &ReadConfig,
+    same: &dyn Fn() -> Result<bool>,
+    text: &[u8],
+) -> Result<Vec<FoundColumn>> {
+    let names = names(text).map_err(|e| e.within(dir.show(ROOTDIRS)))?;
+    let read = |folder: &str| {
+        let dir = dir.subdir(folder)?;
+        let (meta, texts) = Meta::read_with_texts(&dir, config.memory_limit, !config.verify)?;
+        Ok((meta, dir, texts))
+    };
+    let (mut metas, mut texts, mut broken) = (Vec::new(), Vec::new(), 0);
+    for (name, folder) in &names {
+        let found: Result<(Meta, DatasetDir, MetaTexts)> = read(folder);
+        broken += usize::from(found.is_err());
+        if let (Err(e), true) = (&found, broken > MAX_BROKEN) {
+            return Err(e
+                .clone()
+                .within(format_args!("column {name:?}, like others before it")));
+        }
+        alloc::reserve(&mut metas, 1)?;
+        alloc::reserve(&mut texts, 1)?;
+        let (meta, text) = match found {
+            Ok((meta, dir, text)) => (Ok((meta, dir)), Some(text)),
+            Err(e) => (Err(e), None),
+        };
+        metas.push(meta);
+        texts.push(text);
+    }
+    let rows = metas.iter().flatten().map(|(meta, _)| meta.rows()).min();
+    let column = |((name, folder), meta): (&(String, String), Result<(Meta, DatasetDir)>)| {
+        let stored_rows = meta.as_ref().map_or(0, |(meta, _)| meta.rows());
+        let file = meta.and_then(|(mut meta, dir)| {
+            if let Some(n) = meta.array.shape.first_mut() {
+                *n = rows.unwrap_or(0);
+            }
+            ArrayFile::open(&dir, meta, config)
+        });
+        FoundColumn {
+            file: file.map_err(|e| e.within(format_args!("column {name:?}"))),
+            name: name.clone(),
+            folder: folder.clone(),
+            stored_rows,
+        }
+    };
+    let found = names.iter().zip(metas).map(column).collect();
+    // sizes of two commits must not be mixed: if a second read gives the same result and no
+    // commit was in progress between the reads, all sizes are from one commit
+    let mut is_one = same()?;
+    for (texts, (_, folder)) in texts.iter().zip(&names) {
+        is_one = is_one
+            && match texts {
+                Some(texts) => texts.are_current()?,
+                None => read(folder).is_err(),
+            };
+    }
+    match is_one && dir.content_equals(ROOTDIRS, text)? {
+        true => Ok(found),
+        false => Err(open::busy_error(dir)),
+    }
 }
 
 /// Parses the names of the columns, each with the name of its folder.
