@@ -200,6 +200,8 @@ holdall_status holdall_bag_writer_open(const char *path,
 
 /* Copies n records of a bag or slice, at indices in any order, to another bag, with one commit.
  * indices NULL: all records, whatever n. path, mode, options: as for holdall_bag_writer_open().
+ * Without HOLDALL_OPT_LEVEL, zstd frames with the same kind of checksum and dictionary are
+ * verified and copied as they are.
  *
  * Returns:
  * - HOLDALL_DAMAGED: corrupt records became empty.

@@ -100,6 +100,7 @@ impl Decoder {
     pub fn survey(&self, stored: &[u8]) -> Result<Survey> {
         match self.codec {
             Codec::None => Ok(Survey {
+                frames: 0,
                 data_frames: 0,
                 content: Some(stored.len() as u64),
                 max_content: stored.len() as u64,

@@ -1,13 +1,18 @@
 //! Copies records of a bag, or of a slice of one, to another bag.
 #![forbid(unsafe_code)]
 
+use super::batch::BatchConfig;
 use super::{Bag, Requested, Writer};
 use crate::error::{Result, fail};
+use crate::options::Opt;
 use crate::progress::{Scope, Step};
 
 impl Bag {
     /// Appends all records, or those at `indices`, in any order, to `to`, and commits. Returns true
     /// if a record is corrupt and became empty, as the options of this bag request.
+    ///
+    /// Every record is decoded, which verifies it. If the writer would store frames of the same form,
+    /// and no level was requested, the stored frames are appended as they are.
     pub fn copy(&self, indices: Option<&[u64]>, to: &mut Writer) -> Result<bool> {
         if let Some(i) = indices.and_then(|all| all.iter().position(|index| *index >= self.size)) {
             let index = indices.and_then(|all| all.get(i)).copied().unwrap_or(0);
@@ -20,10 +25,17 @@ impl Bag {
             of.count(),
         );
         let (mut damaged, mut done) = (false, 0);
-        self.batches(of, self.batch_config(), &mut |_, records| {
+        let config = BatchConfig {
+            frames: to.frames_of(self.set.options.given_bytes(Opt::Dictionary)),
+            ..self.batch_config()
+        };
+        self.batches(of, config, &mut |_, records| {
             let records = records?;
             damaged |= !records.damaged.is_empty();
-            to.append_many(&records.data, &records.offsets)?;
+            match config.frames {
+                Some(_) => to.append_frames(records)?,
+                None => to.append_many(&records.data, &records.offsets)?,
+            }
             done += records.len() as u64;
             scope.at_part(done, all)
         })?;

@@ -172,6 +172,8 @@ fn blocks(src: &impl Source, mut at: u64, checksum: bool) -> Result<Blocks> {
 /// The content of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
+    /// Number of frames.
+    pub frames: u32,
     /// Number of frames that are not skippable.
     pub data_frames: u32,
     /// Total size of the content, if every header contains it.
@@ -185,6 +187,7 @@ pub struct Survey {
 /// Parses all frames of a record. Returns an error if its bytes are not a sequence of whole frames.
 pub fn survey(record: &[u8]) -> Result<Survey> {
     let mut s = Survey {
+        frames: 0,
         data_frames: 0,
         content: Some(0),
         max_content: 0,
@@ -200,6 +203,7 @@ pub fn survey(record: &[u8]) -> Result<Survey> {
             }
         })?;
         at += f.len;
+        s.frames = s.frames.saturating_add(1);
         if f.skippable {
             continue;
         }
@@ -353,10 +357,12 @@ mod tests {
         ]
         .concat();
         let s = survey(&[&skip[..], &a, &skip, &b, &skip].concat()).unwrap();
-        assert_eq!((s.data_frames, s.content, s.checksum), (2, Some(8), false));
+        assert_eq!((s.frames, s.data_frames), (5, 2));
+        assert_eq!((s.content, s.checksum), (Some(8), false));
         assert_eq!(
             survey(&skip).unwrap(),
             Survey {
+                frames: 1,
                 data_frames: 0,
                 content: Some(0),
                 max_content: 0,

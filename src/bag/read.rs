@@ -72,6 +72,7 @@ impl Bag {
             } else {
                 Skip::Nothing
             },
+            frames: None,
         }
     }
 

@@ -9,7 +9,13 @@ use crate::error::Result;
 use crate::slice::{SliceExt, take_mut};
 
 impl Task<'_> {
-    pub fn finish(&mut self, mut slots: OutputSlots<'_>, budget: &Budget<'_>) -> Result<()> {
+    /// Fills the slots. `frames`: retains the frames with (`true`) or without a checksum.
+    pub fn finish(
+        &mut self,
+        mut slots: OutputSlots<'_>,
+        budget: &Budget<'_>,
+        frames: Option<bool>,
+    ) -> Result<()> {
         if let (true, OutputSlots::Contiguous(slot)) = (self.is_single_copy(), &mut slots) {
             if self.copy_all(slot).is_ok() {
                 return self.check_all(slot, budget);
@@ -32,7 +38,13 @@ impl Task<'_> {
             };
             let done = match (self.has_failed(k), self.is_repeat(k)) {
                 (true, _) => continue,
-                (false, true) => self.copy_previous(k, before, slot),
+                (false, true) => {
+                    let copied = self.copy_previous(k, before, slot);
+                    copied.and_then(|()| self.repeat_frame(k))
+                }
+                (false, false) if frames.is_some_and(|checksum| self.is_frame(k, checksum)) => {
+                    self.finish_frame(k, slot, budget)
+                }
                 (false, false) => self.finish_one(k, slot),
             };
             if let Err(e) = done {

@@ -314,6 +314,7 @@ impl Task<'_> {
                 let size = decoded.as_ref().map(|d| d.len() as u64).or(survey.content);
                 f.size = size.ok_or_else(|| Error::internal("a record of unknown size"))?;
                 f.suspect = (survey.data_frames > 1).then_some(Suspect::SeveralFrames);
+                f.is_frame = (survey.frames, survey.data_frames) == (1, 1);
                 f.checked = survey.checksum;
                 f.decoded = decoded;
             }

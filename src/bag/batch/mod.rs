@@ -13,6 +13,7 @@
 
 mod budget;
 mod decode;
+mod frames;
 mod layout;
 mod locate;
 mod prefetch;
@@ -21,6 +22,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
+pub use frames::Frames;
 pub use records::{BatchLayout, BufferPool, Destination, OwnedBuffer, Records};
 
 use super::codec::Codec;
@@ -92,6 +94,8 @@ pub struct BatchConfig<'a> {
     pub most: u64,
     /// Records that are returned as empty instead of failing the batch.
     pub skip: Skip,
+    /// Whether to return the stored frames with (`Some(true)`) or without a checksum, too.
+    pub frames: Option<bool>,
 }
 
 /// Which unreadable records do not fail a batch.
@@ -353,7 +357,7 @@ fn finish(
         tasks.iter_mut().zip(slots).collect(),
         |t, slots| {
             let n = slots.total_len();
-            t.finish(slots, budget)?;
+            t.finish(slots, budget, config.frames)?;
             progress::advance(Step::Decode, n)
         },
     )?;
@@ -366,12 +370,17 @@ fn finish(
     };
     let unchecked = tasks.iter().map(|t| unchecked(t) as u64).sum();
     let damaged = collect_damaged(&mut tasks).map_err(whole_batch)?;
+    let frames = match config.frames {
+        Some(_) => Frames::take(&mut tasks, n, budget).map_err(whole_batch)?,
+        None => Frames::default(),
+    };
     drop(tasks);
     scope.finish();
     let mut layout = BatchLayout {
         offsets,
         damaged,
         unchecked,
+        frames,
     };
     if !layout.damaged.is_empty() {
         layout::remove_damaged(&mut layout, data);

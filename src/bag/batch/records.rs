@@ -1,6 +1,7 @@
 //! The result of a batch read, the destination of its bytes, and the pool of buffers.
 #![forbid(unsafe_code)]
 
+use super::Frames;
 use crate::alloc;
 use crate::error::{Error, Result};
 use crate::parallel::try_lock;
@@ -18,6 +19,8 @@ pub struct Records {
     pub damaged: Vec<(u64, Error)>,
     /// Number of records without a checksum.
     pub unchecked: u64,
+    /// The stored frames, as far as they were requested.
+    pub frames: Frames,
     home: Weak<BufferPool>,
 }
 
@@ -30,6 +33,8 @@ pub struct BatchLayout {
     pub damaged: Vec<(u64, Error)>,
     /// Number of records without a checksum.
     pub unchecked: u64,
+    /// The stored frames, as far as they were requested.
+    pub frames: Frames,
 }
 
 impl BatchLayout {
@@ -71,12 +76,14 @@ impl<'a> OwnedBuffer<'a> {
             offsets,
             damaged,
             unchecked,
+            frames,
         } = layout;
         Records {
             data: self.data,
             offsets,
             damaged,
             unchecked,
+            frames,
             home: Arc::downgrade(self.pool),
         }
     }

@@ -9,6 +9,7 @@ use crate::bag::limits::RecordBounds;
 use crate::bag::offset_check::Suspect;
 use crate::bag::shard::Shard;
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 pub struct Task<'a> {
     pub shard: &'a Shard,
@@ -19,6 +20,9 @@ pub struct Task<'a> {
     pub info: Vec<RecordInfo>,
     /// Checksums of uncompressed records, if there are any.
     pub checksums: Vec<u32>,
+    /// Retained frames: their bytes, and the range of each by record.
+    pub frames: Vec<u8>,
+    pub frame_ranges: Vec<(usize, Range<usize>)>,
     /// Records that cannot be read.
     pub errors: Vec<(usize, Error)>,
     /// Whether the records have been located.
@@ -66,6 +70,8 @@ pub struct RecordInfo {
     /// Offset of the stored bytes in `fetched`, if they were read.
     pub at: Option<usize>,
     pub suspect: Option<Suspect>,
+    /// Whether its stored bytes are exactly one frame with content.
+    pub is_frame: bool,
     /// Whether its frames have checksums.
     pub checked: bool,
     /// Whether `errors` contains the record.
@@ -87,6 +93,8 @@ impl<'a> Task<'a> {
             fetched: Vec::new(),
             info: Vec::new(),
             checksums: Vec::new(),
+            frames: Vec::new(),
+            frame_ranges: Vec::new(),
             errors: Vec::new(),
             located: false,
             prefetched: false,

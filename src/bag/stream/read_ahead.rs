@@ -216,6 +216,7 @@ impl Reader {
                 self.settings.most
             },
             skip: Skip::All,
+            frames: None,
         };
         let all = slot.numbers.len();
         let mut n = all;

@@ -1,5 +1,6 @@
 //! The guarantees of bags, on the simulated disk and with property tests.
 
+mod copy;
 mod disk_repair;
 mod disk_set;
 

@@ -25,6 +25,7 @@ mod shard_writer;
 mod spill_buffer;
 mod upload;
 
+use super::batch::Records;
 use super::codec::{CODEC_BY_NAME, Codec, Decoder, Encoding, is_codec_unspecified};
 use super::encode_queue::{Encoders, UnencodedRecords, span};
 use super::shard::container;
@@ -39,6 +40,7 @@ use crate::os::OsStrExt;
 use crate::parallel;
 use crate::parallel::ordered::ConsumerThread;
 use crate::progress::{self, Progress, Step, measured};
+use crate::slice::SliceExt;
 use shard_writer::{NewNames, ShardWriter};
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -72,6 +74,8 @@ pub struct Writer {
     threads: usize,
     progress: Option<Progress>,
     encoding: Encoding,
+    /// Whether the options state the level.
+    is_level_given: bool,
     /// `None` if records are stored uncompressed.
     encoders: Option<Encoders>,
     /// Records that were appended one by one and are not encoded yet.
@@ -180,6 +184,7 @@ impl Writer {
             encoders,
             unencoded: UnencodedRecords::new(),
             encoding,
+            is_level_given: options.given(Opt::Level).is_some(),
             committed: 0,
             uncommitted: 0,
             finished: false,
@@ -358,6 +363,36 @@ impl Writer {
         }
         self.encode_pending()?;
         self.encode(data, offsets)
+    }
+
+    /// Returns whether the frames of a bag with this dictionary that may be appended as they are have
+    /// a checksum; `None`: all records must be encoded.
+    pub(super) fn frames_of(&self, dictionary: Option<&Arc<[u8]>>) -> Option<bool> {
+        let dictionary = dictionary.filter(|d| !d.is_empty());
+        let is_same = dictionary == self.encoding.dictionary.as_ref();
+        let may_copy = self.encoders.is_some() && is_same && !self.is_level_given;
+        may_copy.then_some(self.encoding.checksum)
+    }
+
+    /// Appends records as [`Writer::append_many`] does: their frames as they are, where the batch
+    /// has them.
+    pub(super) fn append_frames(&mut self, records: &Records) -> Result<()> {
+        self.check()?;
+        self.encode_pending()?;
+        let mut i = 0;
+        while i < records.len() {
+            let (stored, lengths) = records.frames.run(i);
+            if lengths.is_empty() {
+                let others = (i..records.len()).take_while(|i| !records.frames.has(*i));
+                let next = i + others.count();
+                self.encode(&records.data, records.offsets.at(i..=next)?)?;
+                i = next;
+            } else {
+                self.push(stored, &lengths, &[])?;
+                i += lengths.len();
+            }
+        }
+        Ok(())
     }
 
     /// Encodes the records that were appended one by one.
