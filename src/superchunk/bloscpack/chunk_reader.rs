@@ -6,14 +6,15 @@ use super::damage::Damage;
 use super::located_chunk::{BLOSC_HEADER, LocatedChunk};
 use crate::alloc::{self, Bytes};
 use crate::blosc;
-use crate::blosc::stored::{self, StoredBytes, StoredChunk};
+use crate::blosc::stored::{self, BlockCache, StoredBytes, StoredChunk};
 use crate::checksum::Checksum;
 use crate::error::{Error, Result, fail};
 use crate::io::File;
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
-use crate::superchunk::block_checksums::{self, BlockChecksums};
+use crate::superchunk::block_checksums;
 use crate::superchunk::chunk_in_file::ChunkInFile;
+use crate::superchunk::open_chunk::{self, Chunk, ChunkCache};
 use std::sync::Arc;
 
 /// A chunk is read completely if more than one byte in `PARTIAL_FRACTION` is requested.
@@ -66,6 +67,10 @@ pub struct ChunkReader {
     checksum: Checksum,
     /// True if checksums are verified.
     verify: bool,
+    /// Open chunks of a file that is open for reading, by offset.
+    open_chunks: ChunkCache,
+    /// Their decoded blocks.
+    blocks: BlockCache,
 }
 
 impl ChunkReader {
@@ -86,6 +91,8 @@ impl ChunkReader {
             },
             checksum,
             verify: options.get(Opt::Verify, 1) > 0,
+            open_chunks: open_chunk::open_chunks(false),
+            blocks: open_chunk::blocks(0),
         }
     }
 
@@ -137,10 +144,12 @@ impl ChunkReader {
     /// Like [`ChunkReader::slot_part`], but reads and verifies only the blocks of a small part.
     /// Returns false if the complete chunk has to be read.
     fn blocks_part(&self, slot: &ChunkSlot, from: usize, dst: &mut [u8]) -> Result<bool> {
-        let read = self.with_blocks(slot, dst.len(), |stored, source| {
-            stored.read(source, from, dst, None)
-        });
-        Ok(read?.is_some())
+        let Some(chunk) = self.open_for_blocks(slot, dst.len())? else {
+            return Ok(false);
+        };
+        let cache = self.cached_at(slot).map(|at| (&self.blocks, at));
+        (chunk.stored).read(&chunk.source(None), from, dst, cache)?;
+        Ok(true)
     }
 
     /// Calls `f` with a chunk of which `needed` bytes of content are requested, and with its bytes,
@@ -152,39 +161,58 @@ impl ChunkReader {
         needed: usize,
         f: impl FnOnce(&StoredChunk, &dyn StoredBytes) -> Result<R>,
     ) -> Result<Option<R>> {
-        let nbytes = slot.nbytes as usize;
+        let chunk = self.open_for_blocks(slot, needed)?;
+        chunk
+            .map(|chunk| f(&chunk.stored, &chunk.source(None)))
+            .transpose()
+    }
+
+    /// Opens a chunk of which `needed` bytes of content are requested, to read and verify single
+    /// blocks. Returns `None` if the complete chunk has to be read.
+    fn open_for_blocks(&self, slot: &ChunkSlot, needed: usize) -> Result<Option<Arc<Chunk>>> {
+        let (cbytes, nbytes) = (slot.cbytes as usize, slot.nbytes as usize);
         let verify = self.verifies_checksums();
         if needed > nbytes / PARTIAL_FRACTION
-            || (slot.cbytes as usize) < block_checksums::MIN_CHUNK
+            || cbytes < block_checksums::MIN_CHUNK
             || verify && !block_checksums::can_replace(self.checksum)
         {
             return Ok(None);
         }
-        let Some(source) = self.in_file(slot)? else {
+        let cached_at = self.cached_at(slot);
+        if let Some(chunk) = cached_at.and_then(|at| self.open_chunks.get(&at)) {
+            return Ok(Some(chunk));
+        }
+        let Some((file, at)) = self.location(slot)? else {
             return Ok(None);
         };
-        let head = match StoredChunk::open(&source, slot.cbytes.into(), HEAD, self.memory_limit) {
+        let opened = match verify {
+            true => Chunk::open_for_blocks(file, at, (cbytes, None), HEAD, self.memory_limit),
+            false => Chunk::open(file, at, cbytes as u64, HEAD, self.memory_limit)
+                .map(|(chunk, _)| Some(chunk)),
+        };
+        let chunk = match opened {
+            // reading the complete chunk says what is wrong
             Err(e) if e.status.is_corruption() => return Ok(None),
-            head => head?,
+            opened => opened?,
         };
-        let (stored, first) = head;
-        let header = stored.header();
-        if (header.cbytes, header.nbytes) != (slot.cbytes as usize, nbytes) {
-            return Ok(None);
+        let is_whole = |chunk: &Chunk| {
+            let header = chunk.stored.header();
+            (header.cbytes, header.nbytes) == (cbytes, nbytes)
+        };
+        let chunk = chunk.filter(is_whole).map(Arc::new);
+        if let Some((at, chunk)) = cached_at.zip(chunk.as_ref()) {
+            self.open_chunks.put(at, chunk.clone(), chunk.cost());
         }
-        let checksums = match verify {
-            true => BlockChecksums::read(&stored, &first, &source, None)?,
-            false => None,
-        };
-        if verify && checksums.is_none() {
-            return Ok(None);
+        Ok(chunk)
+    }
+
+    /// Returns the offset of a chunk, if the file is open for reading, so that no chunk is replaced.
+    fn cached_at(&self, slot: &ChunkSlot) -> Option<u64> {
+        let main = self.main.as_ref()?;
+        match slot.location {
+            ChunkLocation::Main(at) => main.modified.and(Some(at)),
+            _ => None,
         }
-        let source = ChunkInFile {
-            first: &first,
-            checksums: checksums.as_ref(),
-            ..source
-        };
-        f(&stored, &source).map(Some)
     }
 
     /// Returns the content of chunk `i`, which is in `slot`.
@@ -225,15 +253,22 @@ impl ChunkReader {
         f(&self.verified(&source, slot)?)
     }
 
-    /// Returns a chunk that is in a file.
-    fn in_file(&self, slot: &ChunkSlot) -> Result<Option<ChunkInFile<'_>>> {
+    /// Returns the file of a chunk and its offset there, if it is in a file.
+    fn location(&self, slot: &ChunkSlot) -> Result<Option<(&Arc<dyn File>, u64)>> {
         let (file, at) = match slot.location {
             ChunkLocation::Main(at) => (self.main.as_ref().map(|m| &m.file), at),
             ChunkLocation::Part(at) => (self.part.as_ref(), at),
             ChunkLocation::Memory(_) | ChunkLocation::Lost => return Ok(None),
         };
-        Ok(Some(ChunkInFile {
-            file: &**file.ok_or_else(|| fail!(State, "its file is not open"))?,
+        let file = file.ok_or_else(|| fail!(State, "its file is not open"))?;
+        Ok(Some((file, at)))
+    }
+
+    /// Returns a chunk that is in a file.
+    fn in_file(&self, slot: &ChunkSlot) -> Result<Option<ChunkInFile<'_>>> {
+        let location = self.location(slot)?;
+        Ok(location.map(|(file, at)| ChunkInFile {
+            file: &**file,
             at,
             first: &[],
             limit: self.memory_limit,
@@ -290,7 +325,7 @@ impl ChunkReader {
         let Some(modified) = main.modified else {
             return Ok(());
         };
-        if (main.file.size()?, main.file.modified()?) == (main.size, modified) {
+        if main.file.size_and_modified()? == (main.size, modified) {
             return Ok(());
         }
         Err(fail!(

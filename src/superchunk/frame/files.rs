@@ -148,7 +148,7 @@ impl FrameFiles {
         };
         let same = !self.storage.sparse
             || self.storage.folder.identity(&self.storage.main())? == Some(file.identity());
-        let as_opened = same && (file.size()?, file.modified()?) == self.stamp;
+        let as_opened = same && file.size_and_modified()? == self.stamp;
         if as_opened || !same || !self.may_grow {
             return Ok(as_opened);
         }

@@ -26,7 +26,6 @@
 #![forbid(unsafe_code)]
 
 mod checksums;
-pub mod chunk;
 mod chunks;
 mod commit;
 mod content;

@@ -1,7 +1,6 @@
 //! Reads stored chunks, verifies their checksums, and reads their content.
 #![forbid(unsafe_code)]
 
-use super::chunk::{self, Chunk, ChunkCache, OpenChunk};
 use super::files::FrameFiles;
 use super::header::Header;
 use super::index::IndexSlot;
@@ -19,6 +18,7 @@ use crate::options::{Opt, Options};
 use crate::parallel::{self, Threads};
 use crate::superchunk::block_checksums::{self, MIN_CHUNK};
 use crate::superchunk::chunks::Fill;
+use crate::superchunk::open_chunk::{self, Chunk, ChunkCache, OpenChunk};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -78,8 +78,8 @@ impl FrameReader {
     /// Returns a reader of these files.
     pub(super) fn of(layout: FrameLayout, files: FrameFiles, options: &Options) -> FrameReader {
         FrameReader {
-            open_chunks: chunk::open_chunks(layout.header.sparse),
-            blocks: chunk::blocks(layout.header.chunksize as usize),
+            open_chunks: open_chunk::open_chunks(layout.header.sparse),
+            blocks: open_chunk::blocks(layout.header.chunksize as usize),
             layout,
             threads: options.threads(),
             verify: options.get(Opt::Verify, 1) > 0,
@@ -204,7 +204,7 @@ impl FrameReader {
                     return Ok(None);
                 }
                 let head = self.initial_read_len(i, entry, room, None);
-                let of = (cbytes, entry.crc);
+                let of = (cbytes, Some(entry.crc));
                 match Chunk::open_for_blocks(&file, at, of, head, self.memory_limit) {
                     Ok(Some(chunk)) => self.cache_chunk(i, entry, chunk)?,
                     Ok(None) => return Ok(None),
@@ -390,7 +390,7 @@ impl FrameReader {
                 )
             })?;
             self.layout.header.chunksize = chunksize as u32;
-            self.blocks = chunk::blocks(n);
+            self.blocks = open_chunk::blocks(n);
         }
         Ok(())
     }

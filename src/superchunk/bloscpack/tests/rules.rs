@@ -253,6 +253,14 @@ fn the_blocks_of_a_chunk_are_verified_one_by_one() {
         assert_eq!(item, content[200_000..200_004]);
         let read: usize = calls.lock().unwrap().iter().sum();
         assert_eq!(read < 20_000, by_block, "{sum}: {read} bytes");
+        calls.lock().unwrap().clear();
+        assert!(!r.read(50_000, &mut item).unwrap());
+        assert_eq!(item, content[50_000..50_004]);
+        let reads = calls.lock().unwrap().len();
+        assert!(
+            reads == 1 || !by_block,
+            "{sum}: {reads} reads, though the chunk is open"
+        );
         let file = disk.folder().open(OsStr::new(NAME), Access::Write).unwrap();
         let mut all = vec![0; file.size().unwrap() as usize];
         file.read_exact_at(0, &mut all).unwrap();

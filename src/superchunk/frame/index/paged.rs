@@ -22,10 +22,10 @@ use crate::io::{File, read_buffer};
 use crate::parallel::get_or_init;
 use crate::slice::SliceExt;
 use crate::superchunk::frame::checksums::{self, BIN_HEADER_BYTES, CHECKSUMS, INTEGER_BYTES};
-use crate::superchunk::frame::chunk::Chunk;
 use crate::superchunk::frame::header::Header;
 use crate::superchunk::frame::part_checksum;
 use crate::superchunk::frame::trailer::{TAIL, Trailer};
+use crate::superchunk::open_chunk::Chunk;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 

@@ -1,4 +1,4 @@
-//! An open chunk of a frame, and the caches of open chunks and of decoded blocks.
+//! An open chunk of a file, and the caches of open chunks and of decoded blocks.
 #![forbid(unsafe_code)]
 
 use crate::alloc::Scratch;
@@ -10,7 +10,7 @@ use crate::superchunk::block_checksums::BlockChecksums;
 use crate::superchunk::chunk_in_file::ChunkInFile;
 use std::sync::Arc;
 
-/// The minimum cache limit for the blocks of a frame.
+/// The minimum cache limit for the blocks of a file.
 const MIN_CACHE_BYTES: usize = 256 << 10;
 /// The longest chunk whose stored bytes are cached with it.
 const MAX_CACHED_CHUNK: usize = 16 << 10;
@@ -72,12 +72,12 @@ impl Chunk {
         Ok((chunk, first.into_scratch()))
     }
 
-    /// Opens a chunk with this CRC-32, whose blocks are verified when they are read. Returns none if
+    /// Opens a chunk of this length and CRC-32, if it has one there. Its blocks are verified when they are read. Returns none if
     /// only the complete chunk can be verified.
     pub fn open_for_blocks(
         file: &Arc<dyn File>,
         at: u64,
-        (cbytes, crc): (usize, u32),
+        (cbytes, crc): (usize, Option<u32>),
         n: usize,
         limit: u64,
     ) -> Result<Option<Chunk>> {
@@ -86,7 +86,7 @@ impl Chunk {
         if stored.header().cbytes != cbytes {
             return Ok(None);
         }
-        let checksums = BlockChecksums::read(&stored, &first, &source, Some(crc))?;
+        let checksums = BlockChecksums::read(&stored, &first, &source, crc)?;
         Ok(checksums.map(|checksums| Chunk {
             checksums: Some(checksums),
             ..Chunk::new(file, at, stored, &first, limit)
