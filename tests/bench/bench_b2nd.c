@@ -4,9 +4,10 @@
  *        bench_b2nd COMMAND...    one command
  *
  * Each command answers with the seconds it took; a shape is written as 640,400,400:
- *   write FILE PATH DTYPE SHAPE CHUNKS BLOCKS CODEC CHECKSUM THREADS
+ *   write FILE PATH DTYPE SHAPE CHUNKS BLOCKS CODEC CHECKSUM THREADS [ORDER]
  *                           the items of a file become an array; BLOCKS 0: as the library
- *                           chooses; PATH -: in memory
+ *                           chooses; PATH -: in memory; ORDER C or F: in the layout of the RFC
+ *                           of BLZ and bcolz, in this order
  *   read PATH IO THREADS    all items in one call, to new memory
  *   again PATH IO THREADS   the same, to memory that was written before
  *   planes PATH IO THREADS AXIS TIMES
@@ -31,7 +32,7 @@
 
 #define MOST DIMENSIONS
 
-static double write_all(char **w)
+static double write_all(char **w, const char *order)
 {
     static uint8_t *data;
     static uint64_t size;
@@ -52,6 +53,13 @@ static double write_all(char **w)
     set(o, HOLDALL_OPT_CHECKSUM, atoi(w[8]));
     set(o, HOLDALL_OPT_THREADS, atoi(w[9]));
     set(o, HOLDALL_OPT_DURABILITY, 0);
+    if (order) {
+        uint64_t block = strtoull(w[3] + 2, NULL, 10); /* the size of an item */
+        for (uint32_t d = 0; d < ndim; d++)
+            block *= blocks[d];
+        set(o, HOLDALL_OPT_BLOCK_BYTES, block);
+        set(o, HOLDALL_OPT_ORDER, *order == 'F');
+    }
     double begin = now();
     bool is_memory = !strcmp(w[2], "-");
     if (is_memory) {
@@ -60,8 +68,9 @@ static double write_all(char **w)
         check(holdall_options_set_storage(o, &storage, 1, &err), "options");
         holdall_storage_free(storage);
     }
-    check(array_create(is_memory ? NULL : w[2], HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, w[3], ndim, shape, chunks,
-                       chosen ? NULL : blocks, o, &a, &err),
+    check(array_create(is_memory ? NULL : w[2], HOLDALL_CREATE,
+                       order ? HOLDALL_FORMAT_BLZ_RFC : HOLDALL_FORMAT_B2ND, w[3], ndim, shape, chunks,
+                       chosen || order ? NULL : blocks, o, &a, &err),
           "create");
     check(holdall_array_write(a, start, shape, NULL, data, size, NULL, &err), "write");
     check(holdall_array_commit(a, &err), "commit");
@@ -214,8 +223,8 @@ static double answer_to(char **w, int n)
 {
     if (n > 1 && !strcmp(w[0], "most"))
         return answer_to(w + 1, n - 1), most_beyond();
-    if (n == 10 && !strcmp(w[0], "write"))
-        return write_all(w);
+    if ((n == 10 || n == 11) && !strcmp(w[0], "write"))
+        return write_all(w, n == 11 ? w[10] : NULL);
     if (n == 4 && !strcmp(w[0], "read"))
         return read_all(w[1], atoi(w[2]), atoi(w[3]));
     if (n == 4 && !strcmp(w[0], "again"))

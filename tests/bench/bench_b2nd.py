@@ -3,7 +3,7 @@ the same data, codec, filter and chunks, in one run.
 
 The packages are called from Python, as their users do; holdall from C (bench_b2nd.c). Environment
 variables: HOLDALL_BENCH_ROUNDS is the number of rounds (default 5; fewer for slow rows),
-HOLDALL_BENCH_ONLY the parts ("full", "write", "planes", "cubes", "points", "lengths", "far",
+HOLDALL_BENCH_ONLY the parts ("full", "write", "planes", "cubes", "points", "lengths", "rfc", "far",
 "memory"; default all), HOLDALL_BENCH_DATA the data ("int32", "float64"), HOLDALL_BENCH_CODECS the
 codecs ("lz4", "zstd").
 
@@ -52,7 +52,7 @@ from common import CRC32, IN_MEMORY, MAP, NONE, READ, bind, codecs, timed, versi
 from rows import ROUNDS, Part, Row, goal, publish
 
 ONLY = os.environ.get(
-    "HOLDALL_BENCH_ONLY", "full write planes cubes points lengths far memory"
+    "HOLDALL_BENCH_ONLY", "full write planes cubes points lengths rfc far memory"
 ).split()
 DATA = {
     # shape, chunks, blocks
@@ -73,8 +73,10 @@ ALONE = "codec alone"
 # bytes of a chunk's header, and of a write
 HEAD, PIECE = 32, 4 << 20
 LEVEL = 5
+# blocks of the layout of the RFC, in C and in Fortran order: a run of the items of a chunk
+RFC_BLOCKS = {"C": (2, 100, 100), "F": (100, 100, 2)}
 PLANES, EDGE, CUBES, POINTS, FAR = 6, 32, 100, 1000, 1_000_000
-GOALS = {1: 1.3, 2: 2, "others": 10, "near": 50, "codec": 0.8, "last": 0.8, "blocks": 2}
+GOALS = {1: 1.3, 2: 2, "others": 10, "near": 50, "codec": 0.8, "last": 0.8, "blocks": 2, "rfc": 0.9}
 
 
 def make_data(kind, path):
@@ -575,6 +577,36 @@ def far_row(ours, folder):
     )
 
 
+def rfc_rows(ours, folder, kind, codec):
+    """Arrays in the layout of the RFC of BLZ and bcolz, in chunks along every dimension, beside b2nd
+    with the same chunks and blocks; both with holdall."""
+    shape, chunks, _ = DATA[kind]
+    raw, text = folder / f"raw.{kind}", [",".join(map(str, s)) for s in (shape, chunks)]
+    for order, blocks in RFC_BLOCKS.items():
+        paths = [folder / f"{form}.{order}" for form in ("b2nd", "rfc")]
+        how = (np.dtype(kind).str, *text, ",".join(map(str, blocks)), CODECS[codec], NONE, 2)
+        ours.time("write", raw, paths[0], *how)
+        ours.time("write", raw, paths[1], *how, order)
+        assert ours.time("equal", paths[1], raw) == 1, "the items of the RFC differ"
+        for what, times, command in (
+            ("read all to memory in use", 1, ("again",)),
+            *((f"planes across axis {a}", PLANES, ("planes", a)) for a in range(len(shape))),
+            (f"cubes of {EDGE}", CUBES, ("cubes", EDGE)),
+            ("random items", POINTS, ("points",)),
+        ):
+            rest = (READ, 1, *command[1:], *([] if times == 1 else [times]))
+            b2nd, rfc = (bind(ours, command[0], path, *rest) for path in paths)
+            yield Row(
+                f"{what}, {kind}, {codec}, {order} order",
+                {"b2nd, the same shapes": b2nd},
+                {"RFC": rfc},
+                GOALS["rfc"],
+                each=times,
+            )
+        for path in paths:
+            remove(path)
+
+
 def memory_goals(ours, folder, kind, codec):
     """The peak of allocated bytes without the open array and the result: so many blocks per
     thread."""
@@ -617,6 +649,10 @@ def compare(folder):
                 f"{kind}, {codec}: {data.nbytes / 1e6:.0f} MB, in a file {files['theirs']:.0f}; "
                 f"in the blocks that holdall chooses {files['own']:.0f}"
             )
+            if "rfc" in ONLY and (kind, codec) == ("int32", "lz4"):
+                for row in rfc_rows(ours, folder, kind, codec):
+                    row.measure(seconds=LONG)
+                    rows.append(row)
             if "memory" in ONLY:
                 memory += memory_goals(ours, folder, kind, codec)
     if "far" in ONLY:
