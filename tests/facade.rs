@@ -709,6 +709,27 @@ fn a_bag_says_how_it_is_stored_and_reads_into_buffers() {
 }
 
 #[test]
+fn shards_in_memory_are_one_bag_and_copied_to_another() {
+    let none = Options::new();
+    let parts = [MemoryStorage::new(), MemoryStorage::new()];
+    for (memory, records) in parts.iter().zip([["zero", "one"], ["two", "three"]]) {
+        let mut writer = BagWriter::create(memory, &none).unwrap();
+        writer.append_many(&records).unwrap();
+        writer.commit().unwrap();
+    }
+    let bag = Bag::open(Location::shards(&parts)).unwrap();
+    assert_eq!((bag.len(), bag.get(2).unwrap()), (4, b"two".to_vec()));
+
+    let mut writer = BagWriter::open(&parts[0], &none).unwrap();
+    let copied = writer.copy_from(&bag, Some(&[3, 0])).unwrap();
+    assert_eq!((copied, writer.len()), (Integrity::Intact, 4));
+    assert_eq!(Bag::open(&parts[0]).unwrap().get(2).unwrap(), b"three");
+
+    let mixed = Location::shards([Location::from(&parts[0]), Location::from("no.bag")]);
+    assert_eq!(status(Bag::open(mixed)), Status::Argument);
+}
+
+#[test]
 fn an_index_finds_records_by_content() {
     let scratch = Scratch::new("index");
     let path = scratch.path("a.bagz");

@@ -82,7 +82,7 @@ impl BagWriter {
 
     /// Appends all records of a bag, or those at `indices`, in any order, and commits. With
     /// [`Options::skip_corrupt`] of the bag, corrupt records become empty.
-    pub(super) fn copy_from(&mut self, bag: &Bag, indices: Option<&[u64]>) -> Result<Integrity> {
+    pub fn copy_from(&mut self, bag: &Bag, indices: Option<&[u64]>) -> Result<Integrity> {
         let filled = bag.inner.copy(indices, &mut self.0).map_err(Error)?;
         Ok(Integrity::of(filled))
     }

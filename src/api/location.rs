@@ -3,7 +3,7 @@
 
 use super::{Error, MemoryStorage, Result, Storage, storage};
 use crate::array::NewLocation;
-use crate::error::{Result as EngineResult, fail};
+use crate::error::{Error as EngineError, Result as EngineResult, fail};
 use crate::io::Folder;
 use crate::io::memory::MemoryFolder;
 use crate::watch::{Source, Watch};
@@ -41,6 +41,16 @@ enum Target {
     Path(OsString),
     /// Several are the shards of a bag.
     Folders(Vec<Arc<dyn Folder>>),
+    /// Invalid: reported by the call that takes the location.
+    PathAmongShards(OsString),
+}
+
+fn path_among_shards(path: &OsStr) -> EngineError {
+    fail!(
+        Argument,
+        "location: the path {} among storages (expected storages only)",
+        path.display()
+    )
 }
 
 impl Location {
@@ -55,13 +65,21 @@ impl Location {
         Arc::new(storage).into()
     }
 
-    /// Creates the location of a bag whose shards are in several storages, in this order: the file
-    /// `""` of each. Only [`Bag::open_with`](crate::Bag::open_with) and
-    /// [`Bag::open`](crate::Bag::open) accept more than one.
-    pub fn shards(storages: impl IntoIterator<Item = Arc<dyn Storage>>) -> Location {
-        Location(Target::Folders(
-            storages.into_iter().map(storage::folder).collect(),
-        ))
+    /// Creates the location of a bag whose shards are in several storages or in memory, in this
+    /// order: the file `""` of each. Only [`Bag::open_with`](crate::Bag::open_with) and
+    /// [`Bag::open`](crate::Bag::open) accept more than one, and no path may be among them: a path
+    /// names several files itself.
+    pub fn shards<L: Into<Location>>(storages: impl IntoIterator<Item = L>) -> Location {
+        let mut folders = Vec::new();
+        for storage in storages {
+            match storage.into().0 {
+                Target::Folders(more) => folders.extend(more),
+                Target::Path(path) | Target::PathAmongShards(path) => {
+                    return Location(Target::PathAmongShards(path));
+                }
+            }
+        }
+        Location(Target::Folders(folders))
     }
 
     /// Returns the location that a reader was opened from.
@@ -75,7 +93,7 @@ impl Location {
     /// Returns what a reader opens. `watch` begins to watch a path.
     pub(super) fn source(&self, watch: fn(&OsStr) -> Watch) -> Source {
         match &self.0 {
-            Target::Path(path) => Source::Path(watch(path)),
+            Target::Path(path) | Target::PathAmongShards(path) => Source::Path(watch(path)),
             Target::Folders(folders) => Source::Storages(folders.clone()),
         }
     }
@@ -101,6 +119,7 @@ impl Location {
         match &self.0 {
             Target::Path(path) => at_path(path),
             Target::Folders(folders) => in_folders(folders),
+            Target::PathAmongShards(path) => Err(path_among_shards(path)),
         }
         .map_err(Error)
     }
@@ -112,6 +131,7 @@ impl Location {
     ) -> Result<T> {
         match &self.0 {
             Target::Path(path) => f(NewLocation::Path(path)),
+            Target::PathAmongShards(path) => Err(path_among_shards(path)),
             Target::Folders(folders) => match folders.as_slice() {
                 [folder] => f(NewLocation::Storage(folder)),
                 _ => Err(fail!(
