@@ -85,6 +85,7 @@ build:
 	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=$(TESTS) \
 	    $(if $(filter ON,$(TESTS)),-DHOLDALL_FIXTURES="$$HOLDALL_FIXTURES") $(CMAKE_FLAGS)
 	cmake --build $(BUILD) --parallel $(JOBS) $(if $(TARGETS),--target $(TARGETS))
+	@sh cmake/python_extension.sh $(BUILD)
 
 # Does not depend on `build`: under sudo there is often no Rust.
 install:

@@ -15,7 +15,7 @@ build() {
     (cd "$source" && tar -cf - --exclude=./target --exclude=./.git .) | tar -xf - -C "$2"
     {
         CARGO_TARGET_DIR="$2/made" cmake -S "$2" -B "$2/build" -DHOLDALL_TESTS=OFF \
-            -DHOLDALL_TOOL=OFF &&
+            -DHOLDALL_TOOL=OFF -DHOLDALL_PYTHON=OFF &&
         CARGO_TARGET_DIR="$2/made" cmake --build "$2/build" --target holdall_libraries
     } >"$out/$1.log" 2>&1 || { tail -20 "$out/$1.log"; exit 1; }
     cp "$2"/build/stripped/libholdall.* "$out/$1.library"

@@ -76,7 +76,8 @@ CONTROL
 DESTDIR=$work/probe cmake --install "$build" --component tool >/dev/null
 package "libholdall$abi" runtime libs "$(needs "$build/stripped/$soname")" \
     'chunked, compressed containers: shared library' 'Multi-Arch: same'
+# not Multi-Arch: the extension of the Python module has the same path on every architecture
 package libholdall-dev development libdevel "libholdall$abi (= $version)" \
-    'chunked, compressed containers: headers, static library' 'Multi-Arch: same'
+    'chunked, compressed containers: headers, static library' ''
 package holdall tool utils "$(needs "$work/probe/usr/bin/holdall")" \
     'chunked, compressed containers: command-line tool' ''

@@ -1,6 +1,6 @@
 """usage: write.py [--check]
 
-Generates bindings/julia/src/libholdall.jl and bindings/python/holdall/_table.py from
+Generates bindings/julia/src/libholdall.jl and tests/peer/holdall_table.py from
 include/holdall.h. With --check it writes nothing, and its exit status is nonzero if a file differs
 from what it would write.
 """
@@ -80,7 +80,7 @@ def python(t):
     return "\n".join(lines) + "\n"
 
 
-FILES = {"bindings/julia/src/libholdall.jl": julia, "bindings/python/holdall/_table.py": python}
+FILES = {"bindings/julia/src/libholdall.jl": julia, "tests/peer/holdall_table.py": python}
 
 
 def main(check):

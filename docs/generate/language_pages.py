@@ -68,20 +68,22 @@ def python(folder):
     out += [
         f"::: holdall.{one.name}"
         for statement in imports
-        if statement.module != "_errors"
+        if statement.module not in ("_errors", "_infos")
         for one in statement.names
         if one.name in public
     ]
     errors = ast.parse((folder / "_errors.py").read_text(encoding="utf-8"))
     out += ["## Exceptions", ast.get_docstring(errors)]
-    out += ["::: holdall.Error\n    options:\n      heading_level: 3"]
+    classes = ("Error", "DamageWarning", "UncommittedWarning")
+    out += [f"::: holdall.{name}\n    options:\n      heading_level: 3" for name in classes]
     # A function creates the other classes, so mkdocstrings does not see them.
     rows = ["| exception | status | also inherits from |", "| --- | --- | --- |"]
     for one in errors.body:
         if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call):
-            status, *bases = one.value.args
+            label, _, *bases = one.value.args
+            status = label.value.removesuffix("Error").upper()
             bases = [f"`{ast.unparse(base).removeprefix('builtins.')}`" for base in bases]
-            cells = f"`{one.targets[0].id}`", f"`HOLDALL_E_{status.value.upper()}`", *bases
+            cells = f"`{label.value}`", f"`HOLDALL_E_{status}`", *bases
             rows.append(f"| {' | '.join(cells)} |")
     return "\n\n".join([*out, "\n".join(rows)])
 

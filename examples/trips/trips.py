@@ -39,13 +39,13 @@ def array(path):
 def table(path):
     with holdall.Table.create(path, {"stops": "<i4", "km": "<f8"}) as t:
         t.append({"stops": stops, "km": 2.25 * stops + 0.5})
-        t.set_attr("city", b'"Turin"')
-        t.set_attr("year", b"2013")
+        t.set_attr("city", "Turin")
+        t.set_attr("year", 2013)
         t.commit()
 
     with holdall.Table(path) as t:
         print("table:", len(t), "rows")
-        for name, value in t.attrs.items():
+        for name, value in t.raw_attrs.items():
             print(f"{name}: {value.decode()}")
         for n, km in zip(t["stops"][-3:], t["km"][-3:]):
             print(f"{n} stops, {km:.2f} km")

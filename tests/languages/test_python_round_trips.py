@@ -224,7 +224,7 @@ class RoundTrips(Case):
             self.assertEqual(json.loads(self.tool("attr", "get", path, "of the module")), value, format)
             self.tool("attr", "set", "-q", path, "of the tool", '"K"')
             with holdall.Array(path) as array:
-                self.assertEqual(array.attrs["of the tool"], b'"K"' if format in FOLDERS else b"\xa1K", format)
+                self.assertEqual((array.raw_attrs["of the tool"], array.attrs), (b'"K"' if format in FOLDERS else b"\xa1K", {"of the module": value, "of the tool": "K"}), format)
 
 
 if __name__ == "__main__":

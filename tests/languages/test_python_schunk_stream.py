@@ -43,7 +43,7 @@ class SchunkStream(Case):
                 shutil.copyfileobj(io.BytesIO(CONTENT), stream, 1000)
                 truncated = file.getvalue()
             with holdall.Schunk(holdall.Memory(file.getvalue())) as s:
-                self.assertEqual((s.read(), s.attrs, s.typesize), (CONTENT, {"": b"[1]"}, 7))
+                self.assertEqual((s.read(), s.raw_attrs, s.typesize), (CONTENT, {"": b"[1]"}, 7))
             with self.assertRaises(holdall.FormatError):
                 holdall.Schunk(holdall.Memory(truncated))
             with self.assertRaises(holdall.StateError):

@@ -1,7 +1,5 @@
 """The Python module: what an argument's type or size would change on its way into C is an error; nothing is dropped in silence."""
 import builtins
-import os
-import shutil
 import subprocess
 import sys
 import unittest
@@ -28,25 +26,71 @@ class Types(Case):
     def test_only_bytes_are_bytes(self):
         field, table, schunk, bag, writer, index = self.opened()
         calls = {
-            "array attr": lambda v: field.set_attr("note", v), "table attr": lambda v: table.set_attr("note", v),
-            "column attr": lambda v: table.set_attr("note", v, column="key"), "meta": lambda v: schunk.set_attr("", v),
             "schunk append": schunk.append, "append_raw": schunk.append_raw, "write": lambda v: schunk.write(0, v),
             "insert": lambda v: schunk.insert(0, v), "bag append": writer.append, "extend": lambda v: writer.extend([v]),
             "first": index.first, "find": index.find, "find_many": lambda v: index.find_many([v]), "memory": holdall.Memory,
         }  # fmt: skip
         for what, call in calls.items():
             for value in NO_BYTES:
-                if value is None and what.endswith(("attr", "meta")):
-                    continue  # removes it
                 with self.assertRaises(TypeError, msg=f"{what} of {value!r}"):
                     call(value)
         with self.assertRaises(TypeError):
             writer.extend(b"abc")
-        self.assertEqual((len(writer), len(schunk), table["key"].attrs, field.attrs), (0, 3, {}, {}))
+        self.assertEqual((len(writer), len(schunk)), (0, 3))
         for value in (b"ab", bytearray(b"ab"), memoryview(b"axbx")[::2], np.frombuffer(b"ab", "u1")):
             writer.append(value)
         writer.commit()
         self.assertEqual(len(writer), 4)
+
+    def attributes(self):
+        """Sets an attribute of each kind of container; then what returns its value and its bytes."""
+        frame = holdall.Schunk.create(self.path(), format="b2frame")
+        blp = holdall.Schunk.create(self.path())
+        field, table, *_ = self.opened()
+        folder = holdall.Array.create(self.path(), 3, "<i4", "bcolz")
+        column = table["key"]
+        for name, handle, set_ in [
+            ("note", frame, frame.set_attr), ("", blp, blp.set_attr), ("note", field, field.set_attr), ("note", folder, folder.set_attr),
+            ("note", table, table.set_attr), ("note", column, lambda name, value: table.set_attr(name, value, column="key")),
+        ]:  # fmt: skip
+            yield (lambda v, name=name, set_=set_: set_(name, v)), (lambda name=name, h=handle: (h.attrs[name], h.raw_attrs[name])), handle
+
+    def test_attributes_are_what_json_holds(self):
+        values = ["hello", "\u00e9\n", "", 5, -(2**63), 2**63 - 1, 2.5, 1e300, True, False, [], {}, [1, [None, "x"], {"a": {"b": [0.5]}}], {"hex": "00ff"}, {"": 1}]
+        for set_, get, handle in self.attributes():
+            for value in values:
+                set_(value)
+                got = get()[0]
+                self.assertEqual((got, type(got)), (value, type(value)), handle)
+            set_((1, 2))
+            self.assertEqual(get()[0], [1, 2])
+            stored = get()[1]
+            set_(stored)
+            self.assertEqual(get(), ([1, 2], stored))
+
+    def test_attributes_of_other_kinds_are_refused(self):
+        refused = [
+            {1: 2}, {"a": {None: 1}}, {1, 2}, object(), 1j, b"ab".join, [b"ab"], {"a": b"ab"}, np.array([1, 2]), np.array([None]), np.int64(3), range(3),
+        ]  # fmt: skip
+        for set_, get, handle in self.attributes():
+            set_([1])
+            for value in refused:
+                with self.assertRaises(TypeError, msg=f"{value!r} in {handle}"):
+                    set_(value)
+            for value in (float("nan"), [float("inf")], "\ud800"):
+                with self.assertRaises(ValueError, msg=f"{value!r} in {handle}"):
+                    set_(value)
+            self.assertEqual(get()[0], [1])
+
+    def test_bytes_of_attributes_are_stored_as_they_are(self):
+        for set_, get, handle in self.attributes():
+            is_frame = handle.info.format in ("b2frame", "b2nd")
+            for stored, value in [(b"\x93\x01\xc0\xa1m", [1, None, "m"]), (b"no MessagePack", b"no MessagePack"), (b"\xc4\x02\0\xff", {"hex": "00ff"})] if is_frame else [(b"[1, 2]", [1, 2])]:
+                for given in (stored, bytearray(stored), memoryview(stored)):
+                    set_(given)
+                    self.assertEqual(get(), (value, stored))
+            set_(None)
+            self.assertEqual(handle.attrs, {})
 
     def test_counts_are_whole_and_fit(self):
         field, table, schunk, bag, writer, index = self.opened()
@@ -219,18 +263,10 @@ class Types(Case):
         self.assertEqual(set(holdall.__all__) & set(dir(builtins)), set())
         self.assertTrue(all(hasattr(holdall, name) for name in holdall.__all__))
 
-    def test_a_library_beside_the_module_is_found(self):
-        name = holdall._call.lib._name
-        if not os.path.isfile(name):
-            self.skipTest(f"the library {name} is not given by its path")
-        package = self.folder / "holdall"
-        shutil.copytree(ROOT / "bindings/python/holdall", package, ignore=shutil.ignore_patterns("__pycache__"))
-        beside = package / ("libholdall.dylib" if sys.platform == "darwin" else "libholdall.so")
-        beside.symlink_to(os.path.abspath(name))
-        clean = {k: v for k, v in os.environ.items() if k != "HOLDALL_LIB"} | {"PYTHONPATH": str(self.folder)}
-        program = "import holdall; print(holdall._call.lib._name)"
-        done = subprocess.run([sys.executable, "-c", program], env=clean, cwd=self.folder, capture_output=True, text=True)
-        self.assertEqual((done.stdout, done.stderr), (f"{package.resolve() / beside.name}\n", ""))
+    def test_the_stub_is_that_of_the_extension(self):
+        stub = ROOT / "bindings/generate/stub.py"
+        done = subprocess.run([sys.executable, stub, "--check"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 if __name__ == "__main__":

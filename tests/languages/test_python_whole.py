@@ -86,7 +86,7 @@ class Whole(Case):
             content = content[:10] + b"here" + content[14:]
             with holdall.Schunk(path) as s:
                 self.assertEqual((len(s), s.chunk_count, s.typesize, s.chunk_size, s.read(), s.read(5, 9)), (10000, 3, 4, 4096, content, content[5:14]))
-                self.assertEqual((list(s.attrs.values()), s.read_chunk(1), s.chunk_info(0)[0]), ([b'{"a": 1}'], content[4096:8192], 4096))
+                self.assertEqual((list(s.raw_attrs.values()), s.read_chunk(1), s.chunk_info(0)[0]), ([b'{"a": 1}'], content[4096:8192], 4096))
                 into = bytearray(100)
                 s.read_into(50, into)
                 self.assertEqual((into, s.compute_checksum("md5")), (content[50:150], hashlib.md5(content).digest()))

@@ -16,7 +16,7 @@ import threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The constants, structures and functions of the header.
-TABLE = runpy.run_path(ROOT / "bindings/python/holdall/_table.py")
+TABLE = runpy.run_path(ROOT / "tests/peer/holdall_table.py")
 globals().update((name, value) for name, value in TABLE.items() if isinstance(value, int))
 CHECKSUMS = tuple(range(CHECKSUM_NONE, CHECKSUM_SHA512 + 1))
 FILTERS = bytes((FILTER_NONE, FILTER_SHUFFLE, FILTER_BITSHUFFLE))

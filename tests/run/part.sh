@@ -27,7 +27,8 @@ rust)
     # the lints that the layers deny; not every Rust installation has clippy
     if "$CARGO" clippy --version >/dev/null 2>&1; then
         "$CARGO" clippy --locked --lib -- -D warnings
-        "$CARGO" clippy --locked --package holdall-cli --package holdall-peers -- -D warnings
+        "$CARGO" clippy --locked --package holdall-cli --package holdall-peers \
+            --package holdall-python -- -D warnings
     fi
     # cargo-nextest does not run the examples in the documentation
     if "$CARGO" nextest --version >/dev/null 2>&1; then

@@ -18,33 +18,38 @@ reading to the newest commit.
 Results, including NumPy arrays, Records and Arrow streams, own their memory or keep it alive. They
 stay valid after changes, refresh() and close().
 
-Where a path opens or creates a container, a storage may be passed instead: Memory(bytes), MemoryFiles(), or an
-object with the functions that holdall._storage describes.
+Where a path opens or creates a container, a storage may be passed instead: Memory(bytes),
+MemoryFiles(), or an object with the methods of Storage.
 
 A failed call raises Error or one of its subclasses, one per status of the header.
 """
 
+import collections.abc
+
 from ._arrays import Array
-from ._bags import Bag, BagWriter, Index, Records, Stream
-from ._call import TUPLES, DamageWarning, UncommittedWarning, version
 from ._errors import (
     ArgumentError, BufferError, BusyError, CallbackError, CancelledError, ChecksumError, CodecError,
-    Error, ExistsError, FormatError, InternalError, IOError, LimitError, MemoryError, MissingError,
-    RangeError, StateError, TypeError, UnsupportedError, VersionError,
+    DamageWarning, Error, ExistsError, FormatError, InternalError, IOError, LimitError, MemoryError,
+    MissingError, RangeError, StateError, TypeError, UncommittedWarning, UnsupportedError, VersionError,
 )  # fmt: skip
+from ._infos import (
+    ArrayInfo, BagInfo, ChunkInfo, RepairResult, SchunkInfo, TableInfo, VerifyResult,
+)  # fmt: skip
+from ._native import Bag, BagWriter, Index, Memory, MemoryFiles, Records, Stream, version
 from ._schunks import Schunk, SchunkStream
-from ._storage import Memory, MemoryFiles
+from ._storage import Storage
 from ._tables import Table
 from ._whole import Fault, identify, repair, verify
 
-# The named tuples for the structures of the header, such as ArrayInfo.
-globals().update((kind.__name__, kind) for kind in TUPLES.values())
+collections.abc.Sequence.register(Bag)
+collections.abc.Sequence.register(Records)
 
 # BufferError, IOError, MemoryError and TypeError are omitted: `import *` must not shadow a builtin.
 __all__ = [
-    "Array", "Bag", "BagWriter", "DamageWarning", "Error", "Fault", "Index", "Memory", "MemoryFiles", "Records",
-    "Schunk", "SchunkStream", "Stream", "Table", "UncommittedWarning", *(kind.__name__ for kind in TUPLES.values()),
-    "identify", "repair", "verify", "version",
+    "Array", "ArrayInfo", "Bag", "BagInfo", "BagWriter", "ChunkInfo", "DamageWarning", "Error",
+    "Fault", "Index", "Memory", "MemoryFiles", "Records", "RepairResult", "Schunk", "SchunkInfo",
+    "SchunkStream", "Storage", "Stream", "Table", "TableInfo",
+    "UncommittedWarning", "VerifyResult", "identify", "repair", "verify", "version",
     "ArgumentError", "BusyError", "CallbackError", "CancelledError", "ChecksumError", "CodecError",
     "ExistsError", "FormatError", "InternalError", "LimitError", "MissingError", "RangeError",
     "StateError", "UnsupportedError", "VersionError",

@@ -1,11 +1,17 @@
-"""Exceptions: one class per status of the library.
+"""Exceptions: one class per status of the library, and the warnings.
 
 Each class also inherits from the builtin exception of the same meaning, if there is one.
 """
 
 import builtins
 
-from . import _table
+
+class DamageWarning(UserWarning):
+    """Warning: corrupt data was skipped because of skip_damaged; it reads as empty or zeros."""
+
+
+class UncommittedWarning(UserWarning):
+    """Warning: a `with` block ended without commit(), so its changes were dropped."""
 
 
 class Error(Exception):
@@ -26,50 +32,47 @@ class Error(Exception):
     def __str__(self):
         return f"{self.message} ({self.name})"
 
+    def __reduce__(self):
+        return type(self), (self.message, self.position, self.errno, self.status)
+
     @property
     def name(self):
         """The name of the status, such as "E_FORMAT"."""
-        return next(
-            (n for n, v in vars(_table).items() if n.startswith("E_") and v == self.status),
-            str(self.status),
-        )
+        kind = BY_STATUS.get(self.status)
+        return f"E_{kind.__name__.removesuffix('Error').upper()}" if kind else str(self.status)
 
 
-def _error(name, *bases):
-    status = getattr(_table, "E_" + name.upper())
-    label = {"io": "IO"}.get(name, name.capitalize()) + "Error"
-    return type(
-        label,
-        (Error, *bases),
-        {"status": status, "__doc__": f"HOLDALL_E_{name.upper()}.", "__module__": "holdall"},
-    )
+BY_STATUS = {}
 
 
-ArgumentError = _error("argument", ValueError)
-InternalError = _error("internal", RuntimeError)
-MemoryError = _error("memory", builtins.MemoryError)
-BufferError = _error("buffer", ValueError)
-IOError = _error("io", OSError)
-MissingError = _error("missing", FileNotFoundError)
-ExistsError = _error("exists", FileExistsError)
-FormatError = _error("format", ValueError)
-ChecksumError = _error("checksum", ValueError)
-VersionError = _error("version", ValueError)
-CodecError = _error("codec", ValueError)
-TypeError = _error("type", builtins.TypeError)
-RangeError = _error("range", IndexError)
-StateError = _error("state", RuntimeError)
-LimitError = _error("limit", builtins.MemoryError)
-CancelledError = _error("cancelled")
-CallbackError = _error("callback")
-BusyError = _error("busy", BlockingIOError)
-UnsupportedError = _error("unsupported", NotImplementedError)
-
-BY_STATUS = {e.status: e for e in Error.__subclasses__()}
+def _error(label, status, *bases):
+    name = label.removesuffix("Error").upper()
+    attributes = {"status": status, "__doc__": f"HOLDALL_E_{name}.", "__module__": "holdall"}
+    BY_STATUS[status] = type(label, (Error, *bases), attributes)
+    return BY_STATUS[status]
 
 
-def of(err):
-    """Returns the exception for a holdall_error."""
-    position = None if err.position < 0 else err.position
-    kind = BY_STATUS.get(err.status, Error)
-    return kind(err.message.decode(errors="replace"), position, err.os_code, err.status)
+ArgumentError = _error("ArgumentError", -1, ValueError)
+InternalError = _error("InternalError", -2, RuntimeError)
+MemoryError = _error("MemoryError", -3, builtins.MemoryError)
+BufferError = _error("BufferError", -4, ValueError)
+IOError = _error("IOError", -5, OSError)
+MissingError = _error("MissingError", -6, FileNotFoundError)
+ExistsError = _error("ExistsError", -7, FileExistsError)
+FormatError = _error("FormatError", -8, ValueError)
+ChecksumError = _error("ChecksumError", -9, ValueError)
+VersionError = _error("VersionError", -10, ValueError)
+CodecError = _error("CodecError", -11, ValueError)
+TypeError = _error("TypeError", -12, builtins.TypeError)
+RangeError = _error("RangeError", -13, IndexError)
+StateError = _error("StateError", -14, RuntimeError)
+LimitError = _error("LimitError", -15, builtins.MemoryError)
+CancelledError = _error("CancelledError", -16)
+CallbackError = _error("CallbackError", -17)
+BusyError = _error("BusyError", -18, BlockingIOError)
+UnsupportedError = _error("UnsupportedError", -19, NotImplementedError)
+
+
+def of(status, message, position=None, errno=0):
+    """Returns the exception of a status."""
+    return BY_STATUS.get(status, Error)(message, position, errno, status)

@@ -22,7 +22,7 @@ class Box:
 
 @dataclasses.dataclass
 class Lists:
-    positions: list  # per dimension; None: all
+    positions: list  # per dimension an array of uint64; None: all
     count: list
     kind: str = "lists"
 
@@ -124,9 +124,9 @@ def of(key, shape):
         positions = []
         for d, (k, n) in enumerate(zip(key, shape)):
             if isinstance(k, slice):
-                positions.append(None if k == slice(None) else np.arange(n)[k])
+                positions.append(None if k == slice(None) else _numbers(np.arange(n)[k]))
             else:
-                positions.append(_listed(k, n, d))
+                positions.append(_numbers(_listed(k, n, d)))
         return Lists(positions, [n if p is None else len(p) for p, n in zip(positions, shape)])
     # NumPy determines the items: the positions along each dimension are indexed like the array.
     # Only the result takes memory.
@@ -136,6 +136,10 @@ def of(key, shape):
         raise _errors.RangeError(str(e)) from None
     coordinates = np.ascontiguousarray(np.stack([p.ravel() for p in selected], axis=1), np.uint64)
     return Points(coordinates, selected[0].shape)
+
+
+def _numbers(list):
+    return np.ascontiguousarray(list, np.uint64)
 
 
 def _positions(shape):

@@ -1,30 +1,32 @@
 """Tables: named columns of equal length, with Arrow input and output."""
 
-import ctypes as c
+import operator
 
 import numpy as np
 
-from . import _errors
-from ._arrays import Array, address, spelled
-from ._arrow import capsule, fields, given
-from ._call import Container, lib, mode_of, number, numbers, octets, struct, warn_damaged
+from . import _errors, _native
+from ._arrays import Array, spelled
+from ._attributes import decoded, encoded
 from ._casts import exact, natural
-from ._storage import target_of
+from ._infos import TableInfo
+from ._pickling import Pickled
 
 
-class Table(Container):
+class Table(Pickled, _native.Table):
     """An open table. Table.create() creates one.
 
-    table["name"] is a column, an Array. pyarrow.table(), polars.from_arrow(), DuckDB and others
-    accept the table through its Arrow stream.
+    table["name"] is a column, an Array. table[10:20] is a structured NumPy array of rows.
+    pyarrow.table(), polars.from_arrow(), DuckDB and others accept the table through its Arrow
+    stream.
 
     name: a path or a storage. mode: "r" to read, "a" to read and change.
+
+        >>> table = holdall.Table("prices.bcolz")
+        >>> table.names, len(table)
+        (['price', 'code'], 3)
+        >>> table["price"][:]
+        array([9.5, 8. , 7.5])
     """
-
-    _kind, _closes = "table", "holdall_table_close"
-
-    def __init__(self, name, mode="r", **options):
-        self._open(options, "table_open", target_of(name), mode_of(mode), changes=mode != "r")
 
     @classmethod
     def create(cls, name, columns, format="bcolz", mode="x", **options):
@@ -35,40 +37,25 @@ class Table(Container):
 
         Raises ExistsError if the path exists (mode "x"), TypeError for a dtype that cannot be
         stored.
+
+            >>> with holdall.Table.create("prices.bcolz", {"price": "f8", "code": "S3"}) as table:
+            ...     table.append({"price": [9.5, 8.0], "code": [b"EWR", b"JFK"]})
+            ...     table.commit()
         """
-        fields = {
-            "names": strings(columns),
-            "dtypes": strings(spelled(d) for d in columns.values()),
-        }
-        spec = struct(
-            "table_spec", format=number("FORMAT_", format), column_count=len(columns), **fields
-        )
-        made = cls.__new__(cls)
-        made._open(
-            options, "table_create", target_of(name), mode_of(mode), c.byref(spec), changes=True
-        )
-        made._uncommitted = True
-        return made
+        dtypes = [(column, spelled(dtype)) for column, dtype in columns.items()]
+        return cls(cls._create(name, mode, dtypes, format, options))
 
-    def __len__(self):
-        return self._get("table_row_count")
+    @property
+    def info(self):
+        """A TableInfo, a named tuple with the fields of holdall_table_info."""
+        return TableInfo._make(self._info())
 
-    info = property(
-        lambda self: self._info("table_get_info", "table_info"),
-        doc="A TableInfo, a named tuple with the fields of holdall_table_info.",
-    )
     nbytes = property(lambda self: self.info.nbytes, doc="Size of all items in bytes.")
     stored_bytes = property(lambda self: self.info.stored_bytes, doc="Size on disk in bytes.")
 
-    @property
-    def names(self):
-        """The names of the columns, in order."""
-        with self._lock:
-            owned = self._p
-            return [
-                lib.holdall_table_column_name(owned, i).decode()
-                for i in range(lib.holdall_table_column_count(owned))
-            ]
+    def _described(self):
+        info = self.info
+        return f"{info.format} table of {info.row_count} rows, columns {', '.join(self.names)}"
 
     def __contains__(self, name):
         return name in self.names
@@ -76,18 +63,36 @@ class Table(Container):
     def __iter__(self):
         return iter(self.names)
 
-    def __getitem__(self, name):
-        with self._lock:
-            if (
-                not isinstance(name, str)
-                or "\0" in name
-                or not self._get("table_find_column", name.encode())
-            ):
-                raise KeyError(name)
-            return Column(self, name)
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            return self._records(key)
+        if not isinstance(key, str) or "\0" in key:
+            raise KeyError(key)
+        column = Column(self._column(key))
+        column.name = key
+        column._viewed = self._made().then("column", key)
+        return column
+
+    def _records(self, rows):
+        """Returns rows as a structured array."""
+        chosen = range(len(self))[rows]
+        back = chosen.step < 0
+        ascending = chosen[::-1] if back else chosen
+        columns = self.read_rows(ascending.start, len(ascending), ascending.step) if ascending else self.read_rows(0, 0)
+        fields = [(name, items.dtype, items.shape[1:]) for name, items in columns.items()]
+        out = np.empty(len(ascending), fields)
+        for name, items in columns.items():
+            out[name] = items[::-1] if back else items
+        return out
 
     def column(self, name):
-        """Returns a column, as table[name] does. Raises KeyError if there is none of this name."""
+        """Returns a column, as table[name] does. Raises KeyError if there is none of this name.
+
+            >>> table.column("price").shape
+            (3,)
+        """
+        if not isinstance(name, str):
+            raise KeyError(name)
         return self[name]
 
     def read_rows(self, start=0, count=None, step=1, columns=None):
@@ -96,32 +101,29 @@ class Table(Container):
         count: the number of rows; None: all from `start` on. columns: names of columns; None: all.
 
         Raises KeyError if there is no such column, RangeError past the last row.
+
+            >>> table.read_rows(1, 2, columns=["price"])
+            {'price': array([8. , 7.5])}
         """
-        with self._lock:
-            count = len(range(start, len(self), step)) if count is None else count
-            out, buffers = self._buffers(count, columns)
-            warn_damaged(self._call("table_read_rows", start, count, step, *buffers))
-        return out
+        return self._read_rows(start, count, step, self._names_of(columns))
 
     def read_points(self, rows, columns=None):
-        """Returns rows by number, in any order and with repetitions, as read_rows() does."""
-        rows = numbers(list(rows))
-        with self._lock:
-            out, buffers = self._buffers(len(rows), columns)
-            warn_damaged(self._call("table_read_points", rows, len(rows), *buffers))
-        return out
+        """Returns rows by number, in any order and with repetitions, as read_rows() does.
 
-    def _buffers(self, count, columns):
-        """Returns a dict of arrays for rows, and their description for the library."""
-        chosen = {name: self[name] for name in (self.names if columns is None else columns)}
-        out = {name: np.empty((count, *a.shape[1:]), a.dtype) for name, a in chosen.items()}
-        addresses = numbers([a.ctypes.data for a in out.values()], c.c_void_p)
-        return out, (
-            len(out),
-            strings(out),
-            addresses,
-            numbers([a.nbytes for a in out.values()], c.c_size_t),
-        )
+            >>> table.read_points([2, 0, 2], columns=["price"])
+            {'price': array([7.5, 9.5, 7.5])}
+        """
+        return self._read_points([operator.index(i) for i in rows], self._names_of(columns))
+
+    @staticmethod
+    def _names_of(columns):
+        if columns is None:
+            return None
+        columns = list(columns)
+        for name in columns:
+            if not isinstance(name, str):
+                raise KeyError(name)
+        return columns
 
     def append(self, rows):
         """Appends rows. After an error nothing is appended.
@@ -131,12 +133,13 @@ class Table(Container):
 
         Raises ArgumentError for other columns or shapes, TypeError if a value would change or is
         masked.
+
+            >>> table.append({"price": [7.5], "code": [b"LGA"]})
         """
         if hasattr(rows, "__arrow_c_stream__"):
-            stream, held = given(rows)
-            self._change("table_append_arrow", stream)
-            return
-        self._add_rows("table_append", rows)
+            self._append_arrow(rows)
+        else:
+            self._append(*self._columns_of(rows))
 
     def insert_rows(self, start, rows):
         """Inserts rows before row `start`; the rows after it move.
@@ -145,102 +148,71 @@ class Table(Container):
         some columns could be changed, all further changes raise StateError.
 
         Raises RangeError if `start` is past the end, and as append().
+
+            >>> table.insert_rows(0, {"price": [7.5], "code": [b"LGA"]})
         """
-        self._add_rows("table_insert", rows, start)
+        self._insert(start, *self._columns_of(rows))
 
-    def remove_rows(self, start, count):
-        """Removes rows from row `start` on; the rows after them move.
-
-        Raises RangeError if there are fewer. An error is as that of insert_rows().
-        """
-        self._change("table_remove", start, count)
-
-    def _add_rows(self, function, rows, *start):
-        with self._lock:
-            if set(rows) != set(self.names):
-                message = f"wrong columns (expected {sorted(self.names)}, found {sorted(rows)})"
-                raise _errors.ArgumentError(message)
-            columns = [
-                np.ascontiguousarray(exact(rows[name], self[name].dtype, f"column {name!r}"))
-                for name in self.names
-            ]
-            for name, column in zip(self.names, columns):
-                if len(column) != len(columns[0]) or column.shape[1:] != self[name].shape[1:]:
-                    raise _errors.ArgumentError(f"column {name!r}: wrong shape {column.shape}")
-            data = numbers([a.ctypes.data for a in columns], c.c_void_p)
-            sizes = numbers([a.nbytes for a in columns], c.c_size_t)
-            self._change(function, *start, len(columns[0]), data, sizes)
+    def _columns_of(self, rows):
+        """Returns the number of rows, and the items of all columns in order."""
+        if not hasattr(rows, "keys"):
+            kind = type(rows).__name__
+            raise TypeError(f"rows: expected a dict or an Arrow stream, found {kind}")
+        names = self.names
+        if set(rows) != set(names):
+            message = f"wrong columns (expected {sorted(names)}, found {sorted(rows)})"
+            raise _errors.ArgumentError(message)
+        columns = []
+        for name in names:
+            column = self[name]
+            items = np.ascontiguousarray(exact(rows[name], column.dtype, f"column {name!r}"))
+            if columns and len(items) != len(columns[0]) or items.shape[1:] != column.shape[1:]:
+                raise _errors.ArgumentError(f"column {name!r}: wrong shape {items.shape}")
+            columns.append(items)
+        return len(columns[0]), columns
 
     def write(self, name, start, items):
         """Overwrites rows of a column from row `start` on.
 
         Raises KeyError if there is no such column, RangeError past the last row, TypeError if a
         value would change.
+
+            >>> table.write("price", 0, [10.0, 8.5])
         """
-        with self._lock:
-            items = np.ascontiguousarray(exact(items, self[name].dtype, f"column {name!r}"))
-            self._change(
-                "table_write", name.encode(), start, len(items), address(items), items.nbytes
-            )
+        items = np.ascontiguousarray(exact(items, self[name].dtype, f"column {name!r}"))
+        self._write(name, start, len(items), items)
 
     def add(self, name, items, at=None):
         """Adds a column.
 
         name: its name. items: one item per row of the table. at: the index of the column before
         which it is inserted; None: the column is appended. Raises ExistsError if the name exists.
+
+            >>> table.add("volume", np.zeros(len(table), "i4"))
         """
         items = np.ascontiguousarray(natural(items, f"column {name!r}"))
         dtype = np.dtype((items.dtype, items.shape[1:])) if items.ndim > 1 else items.dtype
-        with self._lock:
-            at = len(self.names) if at is None else at
-            self._change(
-                "table_column_add",
-                at,
-                name.encode(),
-                spelled(dtype).encode(),
-                address(items),
-                items.nbytes,
-            )
-
-    def remove(self, name):
-        """Removes a column. Raises ArgumentError if there is no such column, or no other one."""
-        self._change("table_column_remove", name.encode())
-
-    def truncate(self, rows):
-        """Removes all but the first rows. Raises RangeError if there are fewer."""
-        self._change("table_truncate", rows)
+        self._add(at, name, spelled(dtype), items)
 
     @property
     def attrs(self):
-        """The attributes of the table, a dict of JSON as bytes. Columns have their own."""
-        with self._lock:
-            names = [
-                self._get("table_attr_name", i).decode()
-                for i in range(self._get("table_attr_count"))
-            ]
-            return {name: self._value("table_attr_get", name) for name in names}
+        """The attributes of the table, a dict of values that JSON holds. Columns have their own."""
+        format = self._format
+        return {name: decoded(format, value) for name, value in self.raw_attrs.items()}
 
     def set_attr(self, name, value, column=None):
         """Sets an attribute of the table or of a column.
 
-        value: JSON as bytes; None removes the attribute. column: the name of the column; None: the
-        attribute belongs to the table. Raises ArgumentError for invalid JSON.
-        """
-        value = None if value is None else octets(value)
-        if column is None:
-            self._change("table_attr_set", name.encode(), value, len(value or b""))
-        else:
-            self._change(
-                "table_column_attr_set",
-                self[column].name.encode(),
-                name.encode(),
-                value,
-                len(value or b""),
-            )
+        value: what JSON can hold, or JSON as bytes; None removes the attribute. column: the name of
+        the column; None: the attribute belongs to the table.
 
-    def commit(self):
-        """Makes all changes durable and visible, all or none: rows, columns, attributes."""
-        self._commit("table_commit")
+        Raises ArgumentError for invalid JSON, TypeError for a value that would change.
+
+            >>> table.set_attr("source", {"city": "Turin", "year": 2013})
+            >>> table.set_attr("unit", "EUR", column="price")
+        """
+        value = encoded(self._format, value)
+        self._set_attribute(name, value, None if column is None else self[column].name)
 
     def slice(self, rows=slice(None), columns=None):
         """Returns rows of some columns as a read-only table that shares the files.
@@ -249,26 +221,27 @@ class Table(Container):
         read and copied as any table. While it is open, the table cannot be changed.
 
         Raises KeyError if there is no such column.
+
+            >>> table.slice(slice(0, 1000), ["price"]).copy("part.bcolz")
         """
-        names = self.names if columns is None else [self[name].name for name in columns]
-        out = c.c_void_p()
-        with self._lock:
-            chosen = range(len(self))[rows]
-            start = chosen.start if chosen else 0
-            step = chosen.step if len(chosen) > 1 else 1
-            owned = self._p
-            arguments = start, len(chosen), step, len(names), strings(names)
-            self._call("table_slice", *arguments, c.byref(out))
-            made = Table.__new__(Table)
-            made._take(out.value, owned.keep)
+        names = None if columns is None else [self[name].name for name in columns]
+        chosen = range(len(self))[rows]
+        start = chosen.start if chosen else 0
+        return self._part(start, len(chosen), chosen.step if len(chosen) > 1 else 1, names)
+
+    def _part(self, *arguments):
+        made = Table(self._slice(*arguments))
+        made._viewed = self._made().then("_part", *arguments)
         return made
 
     def copy(self, name, format="bcolz", mode="x", **options):
         """Copies all rows, columns and attributes to a new table, which is complete or absent.
 
         name: a path or a storage. format, mode: as for create().
+
+            >>> table.copy("prices.blz", "blz", codec="zstd")
         """
-        self._copy(options, "table_copy", target_of(name), mode_of(mode), number("FORMAT_", format))
+        self._copy(name, mode, format, options)
 
     def arrow(self, columns=None, start=0, count=None):
         """Returns rows of some columns as an object with an Arrow stream, as the table itself is.
@@ -277,15 +250,18 @@ class Table(Container):
         read. start: the first row. count: the number of rows, None: all from start on.
 
         Raises KeyError if there is no such column, RangeError past the last row.
+
+            >>> pyarrow.table(table.arrow(["price"], 0, 1000))
         """
         names = self.names if columns is None else [self[name].name for name in columns]
-        with self._lock:
-            count = len(self) - start if count is None else count
-            if not 0 <= start <= start + count <= len(self):
-                raise _errors.RangeError(f"rows {start} to {start + count} of {len(self)}")
+        rows = len(self)
+        count = rows - start if count is None else count
+        if not 0 <= start <= start + count <= rows:
+            raise _errors.RangeError(f"rows {start} to {start + count} of {rows}")
         return ArrowRows(self, names, start, count)
 
     def __arrow_c_stream__(self, requested_schema=None):
+        """Returns a capsule with a stream of all rows, as that of arrow()."""
         return self.arrow().__arrow_c_stream__(requested_schema)
 
 
@@ -304,53 +280,23 @@ class ArrowRows:
         requested_schema: the names of its fields choose and order the columns, if all of them are
         there. Types are not converted.
         """
-        names = fields(requested_schema) if requested_schema is not None else self._names
-        names = names if set(names) <= set(self._names) else self._names
-        with self._table._lock:
-            chosen = len(names), strings(names)
-            return capsule(self._table, "table_columns_to_arrow", *self._rows, *chosen)
+        return self._table._arrow_stream(self._names, *self._rows, requested_schema)
 
-
-def strings(texts):
-    texts = [text.encode() for text in texts]
-    return (c.c_char_p * max(len(texts), 1))(*texts)
+    def __repr__(self):
+        start, count = self._rows
+        return f"<holdall.ArrowRows: rows {start} to {start + count}, columns {', '.join(self._names)}>"
 
 
 class Column(Array):
     """A column of a table. Changes are made through the table.
 
     After the column was removed, calls raise StateError.
+
+        >>> table["price"].attrs
+        {'unit': 'EUR'}
     """
 
-    _lock = property(lambda self: self._table._lock)
-    _owned = property(lambda self: self._table._owned)
-    generation = property(lambda self: self._table.generation, doc="The generation of the table.")
+    name = ""  # of the column
 
-    def __init__(self, table, name):
-        self._table, self.name = table, name
-
-    @property
-    def _p(self):
-        # The pointer is valid until a column is added or removed, or the table is refreshed, so
-        # each call gets it again.
-        table = self._table._p
-        found = lib.holdall_table_find_column(table, self.name.encode())
-        if not found:
-            raise _errors.StateError(f"column {self.name!r} was removed")
-        return Borrowed(found, table)
-
-    def refresh(self):
-        """Raises StateError. A column is refreshed with its table."""
-        raise _errors.StateError(
-            f"column {self.name!r}: a column cannot be refreshed; refresh the table"
-        )
-
-    def close(self):
-        """Does nothing. A column is closed with its table."""
-
-
-class Borrowed:
-    """A handle that is valid as long as another handle, its owner."""
-
-    def __init__(self, pointer, owned):
-        self._as_parameter_, self.owned, self.keep = c.c_void_p(pointer), owned, owned.keep
+    def _described(self):
+        return f"column {self.name!r}, {super()._described()}"

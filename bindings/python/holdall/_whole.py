@@ -1,10 +1,9 @@
 """Identification, verification and repair of containers."""
 
 import collections
-import ctypes as c
 
-from . import _errors
-from ._call import CALLBACKS, Function, Options, call, constant_name, path, struct, unpacked
+from . import _native
+from ._infos import RepairResult, VerifyResult
 
 Fault = collections.namedtuple("Fault", "part error")
 
@@ -15,10 +14,11 @@ def identify(name):
     name: the path, or a spec of a bag (see Bag).
 
     Raises FormatError for an unknown format, MissingError if nothing exists there.
+
+        >>> holdall.identify("lines.bagz")
+        ('bagz', 'bag')
     """
-    format, kind = c.c_int32(), c.c_int32()
-    call("identify", path(name), c.byref(format), c.byref(kind))
-    return constant_name(format.value), constant_name(kind.value)
+    return _native.identify(name)
 
 
 def verify(name, fault=None, **options):
@@ -32,26 +32,13 @@ def verify(name, fault=None, **options):
     unknown codec, filter or version). error is None if everything is intact, else the Error of the
     first fault, or of a call that gives no verdict (CancelledError, ArgumentError, BusyError).
     corrupt may be 0 with corrupt headers or metadata, so check the error.
+
+        >>> holdall.verify("lines.bagz")
+        (VerifyResult(intact=3, corrupt=0, unchecked=0), None)
     """
-
-    def on_fault(_, part, err):
-        return (
-            0
-            if fault(Fault(part.decode(errors="replace"), _errors.of(err.contents))) is not False
-            else 1
-        )
-
-    callback = Function("holdall_fault_fn", on_fault) if fault else None
-    result, error = struct("verify_result"), None
-    with Options(options) as o:
-        try:
-            pointer = callback.pointer if callback else CALLBACKS["holdall_fault_fn"]()
-            o.call(call, "verify", path(name), o.handle, pointer, None, c.byref(result))
-        except _errors.Error as e:
-            error = e
-    if callback:
-        callback.check()
-    return unpacked(result), error
+    report = fault and (lambda part, error: fault(Fault(part, error)))
+    result, error = _native.verify(name, report, options)
+    return VerifyResult(*result), error
 
 
 def repair(name, **options):
@@ -66,8 +53,8 @@ def repair(name, **options):
 
     Raises FormatError if the container cannot be repaired, or only with the option skip_damaged,
     BusyError if another writer has it open.
+
+        >>> holdall.repair("lines.bagz")
+        RepairResult(retained=3, lost=0)
     """
-    result = struct("repair_result")
-    with Options(options) as o:
-        o.call(call, "repair", path(name), o.handle, c.byref(result))
-    return unpacked(result)
+    return RepairResult(*_native.repair(name, options))

@@ -1,0 +1,54 @@
+"""Attributes: named values of a container, which the formats store as JSON or MessagePack."""
+
+import json
+
+from ._native import attribute_from_json, attribute_to_json
+
+
+def decoded(format, stored):
+    """Returns the value of a stored attribute; its bytes if they are not valid in the format.
+
+    The bytes of MessagePack are {"hex": "00ff"}, extension types also have a member "ext".
+    """
+    if stored is None:
+        return None
+    try:
+        value = json.loads(attribute_to_json(format, stored))
+    except ValueError:
+        return stored
+    # what the library makes of bytes that are not MessagePack
+    return stored if value == {"hex": stored.hex()} else value
+
+
+def encoded(format, value):
+    """Returns the bytes that a format stores for a value; None for None.
+
+    value: bytes, which are stored as they are, or what JSON can hold: str, int, float, bool, and
+    lists and dicts of these and None.
+
+    Raises TypeError for other types, and for values that the format would change.
+    """
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    _check(value)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    stored = attribute_from_json(format, text)
+    if json.loads(attribute_to_json(format, stored)) != json.loads(text):
+        raise TypeError(f"the value of an attribute would change in the format {format}: {value!r}")
+    return stored
+
+
+def _check(value):
+    if isinstance(value, dict):
+        for name, member in value.items():
+            if not isinstance(name, str):
+                raise TypeError(f"an attribute: wrong type of name (expected str, found {name!r})")
+            _check(member)
+    elif isinstance(value, (list, tuple)):
+        for member in value:
+            _check(member)
+    elif not (value is None or isinstance(value, (str, int, float))):
+        message = f"an attribute: wrong type of value (expected bytes or what JSON holds, found {value!r})"
+        raise TypeError(message)

@@ -1,0 +1,113 @@
+//! Functions for containers of any kind.
+
+use crate::errors::{exception, store};
+use crate::options::Options;
+use crate::storage::path;
+use holdall::{Format, Kind, Status, Verified};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict};
+
+/// Returns the versions of the library and its codecs as text.
+///
+///     >>> holdall.version()
+///     '0.2.0 zstd/1.5.7'
+#[pyfunction]
+pub fn version() -> String {
+    holdall::version()
+}
+
+/// Returns the name of a format, such as "b2nd".
+pub fn format_name(format: Format) -> Option<&'static str> {
+    Some(match format {
+        Format::Bloscpack => "bloscpack",
+        Format::Bcolz => "bcolz",
+        Format::Blz => "blz",
+        Format::BlzRfc => "blz_rfc",
+        Format::B2Frame => "b2frame",
+        Format::Caterva => "caterva",
+        Format::B2nd => "b2nd",
+        Format::Bagz => "bagz",
+        _ => return None,
+    })
+}
+
+fn kind_name(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::Schunk => "schunk",
+        Kind::Array => "array",
+        Kind::Table => "table",
+        Kind::Bag => "bag",
+        _ => return None,
+    })
+}
+
+/// Returns the format and kind of the container at a path, such as ("b2nd", "array").
+#[pyfunction]
+pub fn identify(name: &Bound<'_, PyAny>) -> PyResult<(Option<&'static str>, Option<&'static str>)> {
+    let path = path(name)?;
+    let call = || holdall::identify(path);
+    let (format, kind) = crate::errors::Callbacks::default().call(name.py(), call)?;
+    Ok((format_name(format), kind_name(kind)))
+}
+
+/// Numbers of intact, corrupt and unchecked parts.
+type Counts = (u64, u64, u64);
+
+/// Verifies the container at a path. Returns the numbers of intact, corrupt and unchecked parts, and
+/// the error: that of the call, else the first fault, or None.
+///
+/// fault: None, or a function that is called with the part and the error of each fault.
+#[pyfunction]
+#[pyo3(signature = (name, fault, options))]
+pub fn verify(
+    name: &Bound<'_, PyAny>,
+    fault: Option<Py<PyAny>>,
+    options: &Bound<'_, PyDict>,
+) -> PyResult<(Counts, Option<Py<PyAny>>)> {
+    let (py, path) = (name.py(), path(name)?);
+    let mut given = Options::new(py, Some(options))?;
+    let (raised, mut first) = (given.callbacks.add(), None);
+    let found = py.detach(|| {
+        holdall::verify(path, &given.options, |part, error| {
+            first.get_or_insert_with(|| error.clone());
+            let Some(fault) = &fault else { return true };
+            let called = Python::try_attach(|py| {
+                let error = exception(py, error).into_value(py);
+                match fault.call1(py, (part, error)) {
+                    Ok(result) => !result.bind(py).is(PyBool::new(py, false)),
+                    Err(e) => {
+                        store(&raised, e);
+                        false
+                    }
+                }
+            });
+            called.unwrap_or(false)
+        })
+    });
+    if let Some(e) = given.callbacks.take() {
+        return Err(e);
+    }
+    let numbers = |found: &Verified| (found.intact, found.corrupt, found.unchecked);
+    let counts = found.as_ref().map(numbers).unwrap_or_default();
+    let error = match (found, first) {
+        (Err(e), Some(first)) if e.status() == Status::Busy => Some(first),
+        (Err(e), _) => Some(e),
+        (Ok(_), first) => first,
+    };
+    Ok((
+        counts,
+        error.map(|e| exception(py, &e).into_value(py).into_any()),
+    ))
+}
+
+/// Repairs the container at a path. Returns the numbers of parts that were retained and lost.
+#[pyfunction]
+#[pyo3(signature = (name, options))]
+pub fn repair(name: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<(u64, u64)> {
+    let (py, path) = (name.py(), path(name)?);
+    let given = Options::new(py, Some(options))?;
+    let repaired = given
+        .callbacks
+        .call(py, || holdall::repair(path, &given.options))?;
+    Ok((repaired.retained, repaired.dropped))
+}

@@ -1,0 +1,487 @@
+//! Tables: named columns of equal length.
+
+use crate::array::Array;
+use crate::arrow;
+use crate::container::{
+    FORMATS, Made, Opened, Owned, Parts, Target, Version, add_attribute, format, replaces,
+};
+use crate::contiguous::{Destination, Source};
+use crate::dtype::Dtype;
+use crate::errors::{failure, warn_damaged};
+use crate::options::name_of;
+use holdall::{Integrity, Kind, Selection, Status, Values};
+use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyTuple};
+use std::sync::Arc;
+
+/// The native part of `holdall.Table`.
+#[pyclass(frozen, subclass, module = "holdall._native")]
+pub struct Table {
+    open: Owned<holdall::Table>,
+}
+
+impl Table {
+    fn opened(table: Opened<holdall::Table>) -> Table {
+        Table {
+            open: Arc::new(table),
+        }
+    }
+
+    fn change(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut holdall::Table) -> holdall::Result<()> + Send,
+    ) -> PyResult<()> {
+        self.open.change(py, f)
+    }
+
+    /// Reads rows of columns into new NumPy arrays, a dict by column name.
+    fn read_columns<'py>(
+        &self,
+        py: Python<'py>,
+        table: &holdall::Table,
+        columns: &[String],
+        count: u64,
+        read: impl Fn(&str, &mut [u8]) -> holdall::Result<Integrity> + Send + Sync,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (out, mut destinations) = (PyDict::new(py), Vec::new());
+        for name in columns {
+            let column = column(table, name)?;
+            let shape: Vec<u64> = [count]
+                .into_iter()
+                .chain(column.shape().iter().skip(1).copied())
+                .collect();
+            let items = Dtype::parse(py, column.dtype())?.empty(py, shape)?;
+            destinations.push(Destination::of(&items)?);
+            out.set_item(name, items)?;
+        }
+        let integrity = self.open.callbacks.call(py, || {
+            let mut all = Integrity::Intact;
+            for (name, destination) in columns.iter().zip(&mut destinations) {
+                let integrity = read(name, destination.bytes())?;
+                all = if integrity == Integrity::Intact {
+                    all
+                } else {
+                    integrity
+                };
+            }
+            Ok(all)
+        })?;
+        warn_damaged(py, integrity)?;
+        Ok(out)
+    }
+
+    fn names_or_all(table: &holdall::Table, columns: Option<Vec<String>>) -> Vec<String> {
+        columns.unwrap_or_else(|| table.column_names().map(str::to_owned).collect())
+    }
+}
+
+/// Returns a column. Raises KeyError if there is none of this name.
+fn column<'a>(table: &'a holdall::Table, name: &str) -> PyResult<&'a holdall::Array> {
+    table
+        .column(name)
+        .ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+}
+
+/// Returns the bytes of the columns of new rows.
+fn sources(columns: &Bound<'_, PyAny>) -> PyResult<Vec<Source>> {
+    columns
+        .try_iter()?
+        .map(|items| Source::of(&items?))
+        .collect()
+}
+
+#[pymethods]
+impl Table {
+    #[new]
+    #[pyo3(signature = (name, mode = "r", **options))]
+    fn open(
+        name: &Bound<'_, PyAny>,
+        mode: &str,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Table> {
+        if let Ok(made) = name.cast::<Made>() {
+            return match made.get().take()? {
+                Parts::Table(table) => Ok(table),
+                _ => Err(PyTypeError::new_err("expected a table")),
+            };
+        }
+        let (read, append) = (holdall::Table::open_with, holdall::Table::open_for_writing);
+        Target::new(name, options)?
+            .open(mode, Kind::Table, read, append)
+            .map(Table::opened)
+    }
+
+    /// Creates a table with columns (name, dtype), for the Python class.
+    #[staticmethod]
+    fn _create(
+        name: &Bound<'_, PyAny>,
+        mode: &str,
+        columns: Vec<(String, String)>,
+        format_name: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Made> {
+        let py = name.py();
+        let (replaces, format) = (replaces(py, mode)?, format(format_name)?);
+        let Target {
+            location,
+            options,
+            callbacks,
+            ..
+        } = Target::new(name, options)?;
+        let columns: Vec<(&str, &str)> = columns
+            .iter()
+            .map(|(name, dtype)| (name.as_str(), dtype.as_str()))
+            .collect();
+        let table = callbacks.call(py, || match replaces {
+            false => holdall::Table::create(location, format, &columns, &options),
+            true => holdall::Table::replace(location, format, &columns, &options),
+        })?;
+        Ok(Made::new(Parts::Table(Table::opened(Opened::created(
+            table, callbacks,
+        )))))
+    }
+
+    fn _copy(
+        &self,
+        name: &Bound<'_, PyAny>,
+        mode: &str,
+        format_name: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let py = name.py();
+        let (replaces, format) = (replaces(py, mode)?, format(format_name)?);
+        let Target {
+            location,
+            options,
+            mut callbacks,
+            ..
+        } = Target::new(name, options)?;
+        callbacks.extend(&self.open.callbacks);
+        let copied = self.open.read(py, |table| {
+            callbacks.call(py, || match replaces {
+                false => table.copy_to(location, format, &options),
+                true => table.copy_replacing(location, format, &options),
+            })
+        })?;
+        warn_damaged(py, copied)
+    }
+
+    // ---- properties
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.open
+            .read(py, |table| Ok(usize::try_from(table.rows())?))
+    }
+
+    /// The names of the columns, in order.
+    #[getter]
+    fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.open
+            .read(py, |table| Ok(Table::names_or_all(table, None)))
+    }
+
+    /// The number of commits through this object, and of refreshes that may have found one.
+    #[getter]
+    fn generation(&self, py: Python<'_>) -> PyResult<u64> {
+        self.open.read(py, |table| Ok(table.generation()))
+    }
+
+    /// The fields of a TableInfo, for the Python class.
+    fn _info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.open.read(py, |table| {
+            let stored_bytes = self.open.callbacks.call(py, || table.stored_bytes())?;
+            let info = (
+                table.rows(),
+                table.content_bytes(),
+                stored_bytes,
+                table.generation(),
+                name_of(FORMATS, table.format()),
+                table.column_names().count(),
+                table.attribute_names().len(),
+            );
+            info.into_pyobject(py)
+        })
+    }
+
+    #[getter]
+    fn _recipe<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyTuple>> {
+        self.open.recipe(py)
+    }
+
+    #[getter]
+    fn _version(&self) -> Option<Version> {
+        self.open.version()
+    }
+
+    /// The name of the format.
+    #[getter]
+    fn _format(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        self.open
+            .read(py, |table| Ok(name_of(FORMATS, table.format())))
+    }
+
+    #[getter]
+    fn _is_open(&self) -> bool {
+        self.open.handle.is_open()
+    }
+
+    /// Returns a column for the Python class. Raises KeyError if there is none of this name.
+    fn _column(&self, py: Python<'_>, name: String) -> PyResult<Made> {
+        self.open
+            .read(py, |table| column(table, &name).map(|_| ()))?;
+        Ok(Made::new(Parts::Array(Array::column(
+            Arc::clone(&self.open),
+            name,
+        ))))
+    }
+
+    // ---- rows
+
+    fn _read_rows<'py>(
+        &self,
+        py: Python<'py>,
+        start: u64,
+        count: Option<u64>,
+        step: u64,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.open.read(py, |table| {
+            let (rows, names) = (table.rows(), Table::names_or_all(table, columns));
+            if step == 0 {
+                return Err(failure(
+                    py,
+                    Status::Argument,
+                    "step: 0 (expected 1 or more)",
+                ));
+            }
+            let count = count.unwrap_or_else(|| rows.saturating_sub(start).div_ceil(step));
+            let last = count
+                .checked_sub(1)
+                .map(|n| n.saturating_mul(step).saturating_add(start));
+            if last.is_some_and(|last| last >= rows) || start > rows {
+                let message =
+                    format!("{count} rows from {start}, {step} apart: past the end ({rows} rows)");
+                return Err(failure(py, Status::Range, &message));
+            }
+            let end = last.map_or(start, |last| last + 1);
+            self.read_columns(py, table, &names, count, |name, dst| {
+                match table.column(name) {
+                    Some(column) if step > 1 => {
+                        let items = column.shape().iter().skip(1).map(|n| 0..*n);
+                        let ranges: Vec<_> = std::iter::once(start..end).chain(items).collect();
+                        let mut steps = vec![1; ranges.len()];
+                        steps[0] = step;
+                        column.read_bytes(Selection::from(&ranges[..]).step(&steps), dst)
+                    }
+                    _ => table.read_bytes(name, start..end, dst),
+                }
+            })
+        })
+    }
+
+    fn _read_points<'py>(
+        &self,
+        py: Python<'py>,
+        rows: Vec<u64>,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.open.read(py, |table| {
+            let names = Table::names_or_all(table, columns);
+            let count = rows.len() as u64;
+            self.read_columns(py, table, &names, count, |name, dst| {
+                table.read_points_bytes(name, &rows, dst)
+            })
+        })
+    }
+
+    fn _append(&self, n: u64, columns: &Bound<'_, PyAny>) -> PyResult<()> {
+        let sources = sources(columns)?;
+        let values: Vec<Values> = sources.iter().map(|s| Values::bytes(s.bytes())).collect();
+        self.change(columns.py(), |table| table.append(n, &values))
+    }
+
+    fn _insert(&self, start: u64, n: u64, columns: &Bound<'_, PyAny>) -> PyResult<()> {
+        let sources = sources(columns)?;
+        let values: Vec<Values> = sources.iter().map(|s| Values::bytes(s.bytes())).collect();
+        self.change(columns.py(), |table| table.insert(start, n, &values))
+    }
+
+    /// Removes rows from row `start` on; the rows after them move.
+    ///
+    /// Raises RangeError if there are fewer. An error is as that of insert_rows().
+    ///
+    ///     >>> table.remove_rows(0, 10)
+    fn remove_rows(&self, py: Python<'_>, start: u64, count: u64) -> PyResult<()> {
+        self.change(py, |table| table.remove(start, count))
+    }
+
+    fn _write(&self, name: &str, start: u64, n: u64, items: &Bound<'_, PyAny>) -> PyResult<()> {
+        let source = Source::of(items)?;
+        let values = Values::bytes(source.bytes());
+        self.change(items.py(), |table| table.write(name, start, n, values))
+    }
+
+    /// Removes all but the first rows. Raises RangeError if there are fewer.
+    ///
+    ///     >>> table.truncate(100)
+    fn truncate(&self, py: Python<'_>, rows: u64) -> PyResult<()> {
+        self.change(py, |table| table.truncate(rows))
+    }
+
+    // ---- columns
+
+    fn _add(
+        &self,
+        at: Option<usize>,
+        name: &str,
+        dtype: &str,
+        items: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let source = Source::of(items)?;
+        let values = Values::bytes(source.bytes());
+        self.change(items.py(), |table| {
+            let at = at.unwrap_or_else(|| table.column_names().count());
+            table.add_column(at, name, dtype, values)
+        })
+    }
+
+    /// Removes a column. Raises ArgumentError if there is no such column, or no other one.
+    ///
+    ///     >>> table.remove("price")
+    fn remove(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.change(py, |table| table.remove_column(name))
+    }
+
+    // ---- attributes
+
+    /// The attributes as stored, a dict of bytes.
+    #[getter]
+    fn raw_attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.open.read(py, |table| {
+            let attributes = PyDict::new(py);
+            for name in table.attribute_names() {
+                let value = self.open.callbacks.call(py, || table.attribute(name))?;
+                add_attribute(py, &attributes, name, value)?;
+            }
+            Ok(attributes)
+        })
+    }
+
+    fn _set_attribute(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        value: Option<&Bound<'_, PyBytes>>,
+        column: Option<&str>,
+    ) -> PyResult<()> {
+        let value = value.map(|value| value.as_bytes());
+        self.change(py, |table| match (column, value) {
+            (None, Some(value)) => table.set_attribute(name, value),
+            (None, None) => table.remove_attribute(name),
+            (Some(column), Some(value)) => table.set_column_attribute(column, name, value),
+            (Some(column), None) => table.remove_column_attribute(column, name),
+        })
+    }
+
+    // ---- views and Arrow
+
+    /// Returns rows of columns as a view, for the Python class.
+    fn _slice(
+        &self,
+        py: Python<'_>,
+        start: u64,
+        count: u64,
+        step: i64,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<Made> {
+        let callbacks = self.open.callbacks.clone();
+        let view = self.open.read(py, |table| {
+            callbacks.call(py, || {
+                let rows = table.strided(start, step, count)?;
+                let Some(columns) = &columns else {
+                    return Ok(rows);
+                };
+                rows.select(&columns.iter().map(String::as_str).collect::<Vec<_>>())
+            })
+        })?;
+        Ok(Made::new(Parts::Table(Table::opened(Opened::new(
+            view, callbacks, None,
+        )))))
+    }
+
+    /// Returns a capsule with an Arrow stream of rows of columns.
+    ///
+    /// The fields of a requested schema choose and order the columns, if all of them are there.
+    #[pyo3(signature = (columns, start, count, requested_schema = None))]
+    fn _arrow_stream<'py>(
+        &self,
+        py: Python<'py>,
+        columns: Vec<String>,
+        start: u64,
+        count: u64,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let requested = requested_schema.map(arrow::field_names).transpose()?;
+        let requested = requested.filter(|names| names.iter().all(|name| columns.contains(name)));
+        let columns = requested.unwrap_or(columns);
+        let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let end = start.saturating_add(count);
+        let reader = self.open.read(py, |table| {
+            let read = || table.columns_to_arrow(&names, start..end, 0);
+            self.open.callbacks.call(py, read)
+        })?;
+        arrow::capsule(py, reader)
+    }
+
+    fn _append_arrow(&self, rows: &Bound<'_, PyAny>) -> PyResult<()> {
+        let stream = arrow::stream_of(rows)?;
+        self.change(rows.py(), |table| table.append_arrow(stream))
+    }
+
+    // ---- the handle
+
+    /// Makes all changes durable and visible, all or none: rows, columns, attributes.
+    ///
+    ///     >>> with holdall.Table("data.bcolz", "a") as table:
+    ///     ...     table.append({"price": [9.5], "code": [b"EWR"]})
+    ///     ...     table.commit()
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        self.open.commit(py, holdall::Table::commit)
+    }
+
+    /// Moves an object that was opened for reading to the newest commit.
+    ///
+    /// Columns, rows and attributes are those of the new commit. Results of earlier reads do not
+    /// change. Without a newer commit, it takes about one system call per file.
+    ///
+    /// Waits for calls in progress in other threads; their later calls wait for it. After an error
+    /// the object is unchanged.
+    ///
+    /// Raises StateError if the object was opened for changes or in a callback of a call of the same
+    /// object, and the errors of opening.
+    ///
+    ///     >>> table.refresh()
+    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        self.open.refresh(py, holdall::Table::refresh)
+    }
+
+    /// Closes the object. Changes since the last commit() are dropped.
+    ///
+    /// Calls in progress complete normally. Closing a closed object has no effect.
+    ///
+    ///     >>> table.close()
+    fn close(&self, py: Python<'_>) {
+        self.open.handle.close(py);
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (raised, *_rest))]
+    fn __exit__(&self, raised: &Bound<'_, PyAny>, _rest: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.open.exit(raised.py(), raised)
+    }
+}
