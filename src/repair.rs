@@ -22,25 +22,45 @@ const SHARED_OPTIONS: [Opt; 5] = [
     Opt::Dictionary,
 ];
 
-/// Repairs the container at a path. Returns how many records or chunks were retained and dropped.
-/// With HOLDALL_OPT_DRY_RUN no file changes. Superchunks need no HOLDALL_OPT_SKIP_DAMAGED and accept
-/// it, so that one set of options serves a path of unknown kind.
-pub fn repair(path: &OsStr, options: &Options) -> Result<(u64, u64)> {
+/// The result of a repair.
+#[derive(Default)]
+pub struct Repaired {
+    /// Records or chunks that were retained.
+    pub retained: u64,
+    /// Records or chunks that were lost, including metadata and columns.
+    pub dropped: u64,
+    /// Whether the metadata of a superchunk were corrupt and are removed.
+    pub metadata_lost: bool,
+    /// Names of the columns that were removed.
+    pub columns_lost: Vec<String>,
+}
+
+/// Repairs the container at a path. With HOLDALL_OPT_DRY_RUN no file changes. Superchunks need no
+/// HOLDALL_OPT_SKIP_DAMAGED and accept it, so that one set of options serves a path of unknown kind.
+pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
     let mut options = options.clone();
     let _dry_run = begin_dry_run(path, &mut options);
     let without_skip = |mut options: Options| {
         options.take(Opt::SkipDamaged);
         options
     };
+    let mut all = Repaired::default();
     if frame::is_at(path, &options)? {
-        frame::repair(path, &without_skip(options)).map(|r| (r.retained, r.dropped))
+        let done = frame::repair(path, &without_skip(options))?;
+        (all.retained, all.dropped) = (done.retained, done.dropped);
     } else if is_folder(path) {
-        table::repair(path, &options).map(|r| (r.retained, r.dropped))
+        let done = table::repair(path, &options)?;
+        (all.retained, all.dropped) = (done.retained, done.dropped);
+        all.columns_lost = done.columns_lost;
     } else if is_bloscpack(path)? {
-        bloscpack::repair(path, &without_skip(options)).map(|r| (r.retained, r.dropped))
+        let done = bloscpack::repair(path, &without_skip(options))?;
+        (all.retained, all.dropped) = (done.retained, done.dropped);
+        all.metadata_lost = done.metadata_lost;
     } else {
-        bag::repair(path, &options).map(|r| (r.retained, r.dropped))
+        let done = bag::repair(path, &options)?;
+        (all.retained, all.dropped) = (done.retained, done.dropped);
     }
+    Ok(all)
 }
 
 fn begin_dry_run(path: &OsStr, options: &mut Options) -> Option<DryRun> {

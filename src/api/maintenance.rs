@@ -76,7 +76,7 @@ pub fn verify(
 }
 
 /// The result of [`repair`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Repaired {
     /// Number of records or chunks that were retained.
@@ -84,6 +84,10 @@ pub struct Repaired {
     /// Number of records or chunks that were lost, including metadata, trailers, commits, names and
     /// columns. 1 may mean an unknown number of records.
     pub dropped: u64,
+    /// Whether the metadata of a superchunk were corrupt and are removed.
+    pub metadata_lost: bool,
+    /// Names of the columns of a table that were removed, because they could not be repaired.
+    pub columns_lost: Vec<String>,
 }
 
 /// Repairs the container at a path: completes or rolls back an interrupted change and restores the
@@ -109,8 +113,13 @@ pub struct Repaired {
 /// ```
 pub fn repair(path: impl AsRef<OsStr>, options: &Options) -> Result<Repaired> {
     let repaired = crate::repair::repair(path.as_ref(), options.get()?);
-    let (retained, dropped) = repaired.map_err(Error)?;
-    Ok(Repaired { retained, dropped })
+    let repaired = repaired.map_err(Error)?;
+    Ok(Repaired {
+        retained: repaired.retained,
+        dropped: repaired.dropped,
+        metadata_lost: repaired.metadata_lost,
+        columns_lost: repaired.columns_lost,
+    })
 }
 
 /// Identifies the format and the kind of a container, by content.

@@ -349,7 +349,8 @@ pub unsafe extern "C" fn holdall_repair(
     guard(err, || {
         check_result(result)?;
         let path = path_only(path, options, "holdall_repair()")?;
-        let (retained, lost) = repair(path, &chosen(options))?;
+        let repaired = repair(path, &chosen(options))?;
+        let (retained, lost) = (repaired.retained, repaired.dropped);
         put_result(
             result,
             holdall_repair_result {

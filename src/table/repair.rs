@@ -20,7 +20,7 @@ use crate::options::{Opt, Options};
 use std::ffi::OsStr;
 
 /// Result of a repair.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
     /// Chunks that are retained.
     pub retained: u64,
@@ -28,6 +28,8 @@ pub struct Repaired {
     /// another column is shorter. Corrupt attribute files, corrupt lists of columns and removed
     /// columns count as one each.
     pub dropped: u64,
+    /// Names of the columns that were removed.
+    pub columns_lost: Vec<String>,
 }
 
 /// Repairs the dataset at `path`.
@@ -53,7 +55,11 @@ pub fn repair_at(dir: &DatasetDir, options: &Options) -> Result<Repaired> {
         && let Some((retained, dropped)) =
             repair_blz_rfc::repair(dir, &settings, options, &session)?
     {
-        return Ok(Repaired { retained, dropped });
+        return Ok(Repaired {
+            retained,
+            dropped,
+            ..Repaired::default()
+        });
     }
     let folders = folders(dir)?;
     if !dir.has(ROOTDIRS)? && (dir.has(STORAGE)? || folders.is_empty()) {
@@ -65,6 +71,7 @@ pub fn repair_at(dir: &DatasetDir, options: &Options) -> Result<Repaired> {
         return Ok(Repaired {
             retained: plan.retained(),
             dropped: plan.dropped(),
+            ..Repaired::default()
         });
     }
     Columns::find(dir, &settings, options, folders)?.repair(dir, &settings, options, &session)
@@ -99,7 +106,8 @@ struct Columns {
     names_damaged: bool,
     names_changed: bool,
     names_have_checksum: bool,
-    dropped: u64,
+    /// Names of the columns that are removed.
+    lost: Vec<String>,
 }
 
 impl Columns {
@@ -143,13 +151,12 @@ impl Columns {
                 true,
             ),
         };
-        let dropped = u64::from(names_damaged);
         let mut columns = Columns {
             all: Vec::new(),
             names_damaged,
             names_changed,
             names_have_checksum,
-            dropped,
+            lost: Vec::new(),
         };
         for (name, folder) in named {
             let of_column = |e: Error| e.within(format_args!("column {name:?}"));
@@ -157,7 +164,7 @@ impl Columns {
                 Ok(plan) => columns.all.push((name, folder, plan)),
                 Err(e) if settings.skip && is_corrupt_or_missing(e.status) => {
                     columns.names_changed = true;
-                    columns.dropped += 1;
+                    columns.lost.push(name);
                 }
                 Err(mut e) => {
                     // the message may already say what the option does
@@ -170,7 +177,7 @@ impl Columns {
                 }
             }
         }
-        if columns.all.is_empty() && columns.dropped > 0 {
+        if columns.all.is_empty() && (names_damaged || !columns.lost.is_empty()) {
             return Err(fail!(
                 Format,
                 "{}: none of its columns can be read, so nothing can be repaired",
@@ -238,7 +245,10 @@ impl Columns {
             |f: fn(&RepairPlan) -> u64| self.all.iter().map(|(.., plan)| f(plan)).sum::<u64>();
         Ok(Repaired {
             retained: total(RepairPlan::retained),
-            dropped: total(RepairPlan::dropped) + self.dropped + damaged.len() as u64,
+            dropped: total(RepairPlan::dropped)
+                + u64::from(self.names_damaged)
+                + (self.lost.len() + damaged.len()) as u64,
+            columns_lost: self.lost,
         })
     }
 }

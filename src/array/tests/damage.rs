@@ -158,7 +158,8 @@ fn missing_chunks_at_the_end_read_as_zeros() {
                 repair(&disk).unwrap(),
                 Repaired {
                     retained: there / 4,
-                    dropped: missing
+                    dropped: missing,
+                    metadata_lost: false,
                 },
                 "{cut}"
             );
@@ -171,7 +172,8 @@ fn missing_chunks_at_the_end_read_as_zeros() {
                 repair(&disk).unwrap(),
                 Repaired {
                     retained: 10,
-                    dropped: 0
+                    dropped: 0,
+                    metadata_lost: false,
                 }
             );
         }
@@ -319,14 +321,16 @@ fn lost_metadata_count_as_dropped() {
         repair(&disk).unwrap(),
         Repaired {
             retained: 10,
-            dropped: 1
+            dropped: 1,
+            metadata_lost: true,
         }
     );
     assert_eq!(
         repair(&disk).unwrap(),
         Repaired {
             retained: 10,
-            dropped: 0
+            dropped: 0,
+            metadata_lost: false,
         }
     );
     assert_eq!(

@@ -27,6 +27,8 @@ const PIECE: u64 = 1 << 20;
 pub struct Repaired {
     /// Chunks that were retained.
     pub retained: u64,
+    /// Whether the metadata were corrupt and are removed.
+    pub metadata_lost: bool,
     /// Chunks that were replaced by zeros or dropped. Dropped metadata counts as one.
     pub dropped: u64,
 }
@@ -74,6 +76,7 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
     b.commit()?;
     Ok(Repaired {
         retained,
+        metadata_lost: meta_is_lost,
         dropped: zeroed + gone.max(put) + u64::from(meta_is_lost),
     })
 }

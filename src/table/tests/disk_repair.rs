@@ -233,7 +233,8 @@ fn sizes_are_rebuilt_from_intact_chunks() {
             repaired(&disk, &[]).unwrap(),
             Repaired {
                 retained: 5,
-                dropped: 0
+                dropped: 0,
+                ..Repaired::default()
             }
         );
         assert!(
@@ -314,7 +315,8 @@ fn corrupt_chunks_at_the_end_are_cut_off_and_others_replaced_on_request() {
             repaired(&disk, &skip).unwrap(),
             Repaired {
                 retained: 5,
-                dropped: 1
+                dropped: 1,
+                ..Repaired::default()
             }
         );
         assert_eq!(
@@ -368,7 +370,8 @@ fn corrupt_attributes_are_backed_up() {
             repaired(&disk, &[]).unwrap(),
             Repaired {
                 retained: 6,
-                dropped: retained.into()
+                dropped: retained.into(),
+                ..Repaired::default()
             }
         );
         assert_eq!(
@@ -569,7 +572,8 @@ fn superchunks_are_repaired() {
                 done,
                 Repaired {
                     retained: all.retained,
-                    dropped: u64::from(name.ends_with('s') && name.contains("attr"))
+                    dropped: u64::from(name.ends_with('s') && name.contains("attr")),
+                    ..Repaired::default()
                 }
             );
             assert!(seen(&disk.folder()).unwrap()[1..] == intact[1..], "{name}");
@@ -611,7 +615,8 @@ fn superchunks_are_repaired() {
             repaired(&disk, &skip).unwrap(),
             Repaired {
                 retained: all.retained - 1,
-                dropped: 1
+                dropped: 1,
+                ..Repaired::default()
             }
         );
         let now = seen(&disk.folder()).unwrap();

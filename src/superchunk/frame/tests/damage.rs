@@ -197,7 +197,8 @@ fn intact_chunks_are_read_and_preserved_by_repair() {
             repaired(&folder).unwrap(),
             Repaired {
                 retained: good.chunks.len() as u64 - 1,
-                dropped: 1
+                dropped: 1,
+                metadata_lost: false,
             }
         );
         assert!(State::of(&reader(&folder).unwrap()).unwrap() == want);
@@ -205,7 +206,8 @@ fn intact_chunks_are_read_and_preserved_by_repair() {
             repaired(&folder).unwrap(),
             Repaired {
                 retained: good.chunks.len() as u64,
-                dropped: 0
+                dropped: 0,
+                metadata_lost: false,
             }
         );
     }
