@@ -63,20 +63,39 @@ pub fn library_with(path: &FileName, error: &holdall::Error, hint: &str) -> Fail
     {
         return refused;
     }
-    if let Some(text) = not_a_container(path, error) {
+    if let Some(text) = torn_bag(path, error).or_else(|| not_a_container(path, error)) {
         return Failure::Message(text);
     }
     Failure::Message(crate::report::library_message(path, error) + hint)
 }
 
+/// The failure to repair a bag. The message of the library for a file that is perhaps none shows why it
+/// cannot be restored.
+pub fn repair(path: &FileName) -> impl Fn(holdall::Error) -> Failure {
+    move |error| match detect::stored_format(path) {
+        None if error.status() == holdall::Status::Format => {
+            Failure::Message(crate::report::library_message(path, &error))
+        }
+        _ => library(path)(error),
+    }
+}
+
+/// The message for a file that has the name of a bag and cannot be opened as one.
+fn torn_bag(path: &FileName, error: &holdall::Error) -> Option<String> {
+    let is_format = |error: &holdall::Error| error.status() == holdall::Status::Format;
+    let is_torn = is_format(error)
+        && error.position().is_none()
+        && detect::is_named_bag(path)
+        && std::fs::metadata(path).is_ok_and(|about| about.is_file())
+        && holdall::Bag::open(path).is_err_and(|error| is_format(&error));
+    let reason = crate::report::library_message(path, error);
+    let reason = reason.trim_start_matches(&*path.text()).trim_start_matches(": ");
+    is_torn.then(|| format!("{path}: a torn or corrupt bag: {reason} (repair restores it)"))
+}
+
 /// The message for a folder that is no container, or a file whose bytes show none. The library takes
 /// such a file for a torn bag, since bags have no magic number.
 fn not_a_container(path: &FileName, error: &holdall::Error) -> Option<String> {
-    let reason = crate::report::library_message(path, error);
-    if detect::is_named_bag(path) && reason.contains("its last 8 bytes must be") {
-        let reason = reason.trim_start_matches(&*path.text()).trim_start_matches(": ");
-        return Some(format!("{path}: a torn or corrupt bag: {reason} (repair restores it)"));
-    }
     let is_format = |error: &holdall::Error| error.status() == holdall::Status::Format;
     let (is_folder, has_bytes) = match standard::input().filter(|_| path.is_standard()) {
         Some(bytes) => (false, !bytes.is_empty()),
@@ -102,8 +121,6 @@ fn not_a_container(path: &FileName, error: &holdall::Error) -> Option<String> {
             "{path}: a folder that is no container: expected a dataset of bcolz or BLZ, a sparse frame, or a file (ls lists the containers in a folder)"
         ),
         Some(format) => format!("{path}: a file of {format}, and no container ({remedy})"),
-        // what repair says of a bag that it cannot restore
-        None if reason.contains("nothing was changed") => reason,
         None => format!("{path}: no container ({remedy}; repair restores a torn bag)"),
     })
 }

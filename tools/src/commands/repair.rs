@@ -16,19 +16,14 @@ use crate::cli::Repair;
 use crate::cli::groups::BagInput;
 use crate::cli::usage::Usage;
 use crate::detect::{self, Container};
-use crate::failure::{Exit, Failure, Result, library};
+use crate::failure::{Exit, Failure, Result, library, repair};
 use crate::file_name::FileName;
 use crate::output::Output;
 use crate::report::{self, plural};
 use crate::{failure, options, signals};
 use holdall::{Format, Options, Schunk};
 use serde::Serialize;
-use serde_json::Value;
-use std::fs::{self, File};
-use std::io::Read;
 
-/// Bytes of a list of columns that are read at most.
-const LIST: u64 = 16 << 20;
 /// Characters of names in a message.
 const LISTED: usize = 400;
 
@@ -81,7 +76,6 @@ fn listed(names: &[String]) -> String {
 struct Damage {
     parts: Vec<String>,
     chunks: Vec<u64>,
-    has_metadata: bool,
 }
 
 impl Damage {
@@ -90,38 +84,14 @@ impl Damage {
         let options = reading(args);
         // what prevents verification is one of the faults
         let _ = holdall::verify(args.path.path(), &options, |part, fault| {
-            let message = fault.message();
-            let message = message.strip_prefix(&format!("{part}: ")).unwrap_or(message);
-            damage.has_metadata |= fault.position().is_none() && message.starts_with("metadata");
             damage.chunks.extend(fault.position());
             if part != args.path.text() && !damage.parts.iter().any(|known| known == part) {
                 damage.parts.push(part.to_owned());
             }
             true
         });
-        if let Ok(schunk) = Schunk::open_with(&args.path, &options) {
-            let metadata = schunk.attribute("");
-            damage.has_metadata = metadata.is_err_and(|error| error.status().is_corruption());
-        }
         damage
     }
-}
-
-/// The columns in the list of a table that are no arrays that can be repaired.
-fn lost_columns(path: &FileName, in_memory: &Options) -> Vec<String> {
-    let (path, mut text) = (path.path(), String::new());
-    let list = path.join("__rootdirs__");
-    if fs::metadata(&list).is_ok_and(|about| about.is_file())
-        && let Ok(file) = File::open(list)
-        && file.take(LIST).read_to_string(&mut text).is_err()
-    {
-        return Vec::new();
-    }
-    // a checksum may follow the object
-    let all = serde_json::Deserializer::from_str(&text).into_iter::<Value>().next();
-    let names = all.and_then(|all| Some(all.ok()?.get("names")?.as_array()?.clone()));
-    let names = names.into_iter().flatten().filter_map(|name| Some(name.as_str()?.to_owned()));
-    names.filter(|name| holdall::repair(path.join(name), in_memory).is_err()).collect()
 }
 
 /// Repairs a superchunk or a dataset. Returns whether nothing was lost that `--skip-damaged` gives
@@ -136,9 +106,7 @@ fn chunks(args: &Repair, container: Container, found: &mut Found) -> Result<bool
     let is_superchunk =
         container == Container::Superchunk || detect::format(path, None).is_some_and(is_chunked);
     let damage = if planned.dropped > 0 { Damage::find(args) } else { Damage::default() };
-    if planned.dropped > 0 && !is_superchunk {
-        found.columns_lost = lost_columns(path, &in_memory);
-    }
+    found.columns_lost.clone_from(&planned.columns_lost);
     found.damaged = damage.parts;
     if is_superchunk && !args.skip_damaged {
         let left = Schunk::open_with(path, &in_memory).map_or(u64::MAX, |schunk| schunk.chunks());
@@ -152,12 +120,7 @@ fn chunks(args: &Repair, container: Container, found: &mut Found) -> Result<bool
     } else {
         holdall::repair(path.path(), &options).map_err(library(path))?
     };
-    let reading = result_options(args)?;
-    let metadata_is_intact = || {
-        let opened = Schunk::open_with(path, &reading);
-        opened.is_ok_and(|schunk| matches!(schunk.attribute(""), Ok(Some(_))))
-    };
-    found.metadata_lost = damage.has_metadata && !metadata_is_intact();
+    found.metadata_lost = done.metadata_lost;
     if found.metadata_lost {
         report::error(&format!(
             "{path}: the metadata were damaged and are gone; where they made it an array, type and shape went with them"
@@ -187,7 +150,7 @@ fn unit_count(found: &Found, n: u64) -> String {
 /// none of them.
 fn records(args: &Repair, found: &mut Found) -> Result<bool> {
     let (path, mut first) = (&args.path, None);
-    let repaired = holdall::repair(path.path(), &repair_options(args)?).map_err(library(path))?;
+    let repaired = holdall::repair(path.path(), &repair_options(args)?).map_err(repair(path))?;
     (found.retained, found.lost) = (Some(repaired.retained), Some(repaired.dropped));
     let is_cut = args.skip_damaged && repaired.dropped > 0;
     if is_cut {
