@@ -1,13 +1,13 @@
 //! Arrays: items of one dtype in a grid, indexed as in NumPy.
 
 use crate::container::{
-    FORMATS, Made, Opened, Owned, Parts, Stored, Target, Version, add_attribute, format, replaces,
+    Made, Opened, Owned, Parts, Stored, Target, Version, add_attribute, format, replaces,
 };
 use crate::contiguous::{Destination, Source};
 use crate::dtype::Dtype;
 use crate::errors::{Callbacks, failure, warn_damaged};
 use crate::index::Region;
-use crate::options::{CHECKSUMS, name_of, named};
+use crate::options::{CHECKSUMS, FORMATS, name_of, named};
 use holdall::{ArrayLayout, Integrity, Kind, Order, Selection, Status};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -535,6 +535,7 @@ impl Array {
     /// kind: the name of the checksum.
     ///
     ///     >>> array.compute_checksum("crc32").hex()
+    ///     '444a62b6'
     #[pyo3(signature = (kind = None))]
     fn compute_checksum<'py>(
         &self,
@@ -602,6 +603,9 @@ impl Array {
     }
 
     /// The attributes as stored, a dict of bytes.
+    ///
+    ///     >>> array.raw_attrs["unit"]
+    ///     b'\xa1K'
     #[getter]
     fn raw_attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.read(py, |array| {

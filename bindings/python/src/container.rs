@@ -3,71 +3,34 @@
 use crate::array::Array;
 use crate::errors::{Callbacks, exception, failure, warn_damaged, warn_uncommitted};
 use crate::handle::Handle;
-use crate::options::{CODECS, Constants, Options, name_of, named};
+use crate::options::{CODECS, FORMATS, Mode, Options, name_of, named};
 use crate::schunk::Schunk;
 use crate::shared::Shared;
 use crate::storage::{location, path};
 use crate::table::Table;
 use holdall::{Codec, Encoding, Filter, Format, Integrity, Kind, Location, Result, Status};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The numbers of the header.
-pub const FORMATS: Constants<Format> = &[
-    ("bloscpack", 301, Format::Bloscpack),
-    ("bcolz", 302, Format::Bcolz),
-    ("blz", 303, Format::Blz),
-    ("blz_rfc", 304, Format::BlzRfc),
-    ("b2frame", 305, Format::B2Frame),
-    ("caterva", 306, Format::Caterva),
-    ("b2nd", 307, Format::B2nd),
-    ("bagz", 308, Format::Bagz),
-];
-
 /// Returns a format, given by name or as a number of the header.
 pub fn format(value: &Bound<'_, PyAny>) -> PyResult<Format> {
     named("format", FORMATS, value)
 }
 
-/// What opens a container: "r" reads, "a" changes.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Open {
-    Read,
-    Append,
-}
-
-/// Returns how a container is opened. Raises ValueError for another mode.
-pub fn open_mode(py: Python<'_>, mode: &str) -> PyResult<Open> {
-    match mode {
-        "r" => Ok(Open::Read),
-        "a" => Ok(Open::Append),
-        "x" | "w" => {
-            let message = format!("mode: {mode:?} creates (expected \"r\" or \"a\"); use create()");
-            Err(failure(py, Status::Argument, &message))
-        }
-        _ => Err(unknown_mode(mode)),
-    }
-}
-
 /// Returns whether a new container replaces an existing one. Raises ValueError for another mode.
 pub fn replaces(py: Python<'_>, mode: &str) -> PyResult<bool> {
-    match mode {
-        "x" => Ok(false),
-        "w" => Ok(true),
-        "r" | "a" => {
+    match Mode::new(mode)? {
+        Mode::Create => Ok(false),
+        Mode::Replace => Ok(true),
+        Mode::Read | Mode::Append => {
             let message = format!("mode: {mode:?} does not create (expected \"x\" or \"w\")");
             Err(failure(py, Status::Argument, &message))
         }
-        _ => Err(unknown_mode(mode)),
     }
-}
-
-fn unknown_mode(mode: &str) -> PyErr {
-    PyValueError::new_err(format!("unknown mode {mode:?} (expected r, a, x or w)"))
 }
 
 /// Where a container is or will be, with the options and callbacks of the call.
@@ -107,21 +70,28 @@ impl<'py> Target<'py> {
         append: fn(Location, &holdall::Options) -> Result<T>,
     ) -> PyResult<Opened<T>> {
         let py = self.name.py();
-        let open = open_mode(py, mode)?;
-        let path = path(&self.name).ok().filter(|_| open == Open::Read);
-        let version = path.as_deref().and_then(version_of);
+        let reads = match Mode::new(mode)? {
+            Mode::Read => true,
+            Mode::Append => false,
+            Mode::Create | Mode::Replace => {
+                let message =
+                    format!("mode: {mode:?} creates (expected \"r\" or \"a\"); use create()");
+                return Err(failure(py, Status::Argument, &message));
+            }
+        };
+        let path = path(&self.name).ok().filter(|_| reads);
         let (location, options) = (self.location.clone(), &self.options);
-        let opened = py.detach(|| match open {
-            Open::Read => read(location, options),
-            Open::Append => append(location, options),
+        let (version, opened) = py.detach(|| {
+            let version = path.as_deref().and_then(version_of);
+            match reads {
+                true => (version, read(location, options)),
+                false => (version, append(location, options)),
+            }
         });
         let object = self
             .callbacks
             .raise(py, opened, |e| self.wrong_kind(kind, e))?;
-        let recipe = match open {
-            Open::Read => Some(Recipe::new(&self.name, self.given)),
-            Open::Append => None,
-        };
+        let recipe = reads.then(|| Recipe::new(&self.name, self.given));
         let mut opened = Opened::new(object, self.callbacks, recipe);
         opened.path = path;
         opened.version = Mutex::new(version);
@@ -135,7 +105,7 @@ impl<'py> Target<'py> {
         if !is_folder && !matches!(status, Status::Format | Status::Type) {
             return None;
         }
-        let (format, kind) = holdall::identify(&path).ok()?;
+        let (format, kind) = py.detach(|| holdall::identify(&path)).ok()?;
         let is_frame_or_file = matches!(
             format,
             Format::Bloscpack | Format::B2Frame | Format::Caterva | Format::B2nd
@@ -276,8 +246,12 @@ impl<T: Send + Sync> Opened<T> {
         py: Python<'_>,
         f: impl FnOnce(&mut T) -> Result<bool> + Send,
     ) -> PyResult<()> {
-        let version = self.path.as_deref().and_then(version_of);
-        if self.replace(py, f)? {
+        let path = self.path.as_deref();
+        let (is_newer, version) = self.replace(py, |object| {
+            let version = path.and_then(version_of);
+            Ok((f(object)?, version))
+        })?;
+        if is_newer {
             *self.version.lock().unwrap_or_else(PoisonError::into_inner) = version;
         }
         Ok(())

@@ -1,9 +1,9 @@
 //! Functions for containers of any kind.
 
 use crate::errors::{exception, store};
-use crate::options::Options;
+use crate::options::{FORMATS, Options, name_of};
 use crate::storage::path;
-use holdall::{Format, Kind, Status, Verified};
+use holdall::{Kind, Status, Verified};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 
@@ -14,21 +14,6 @@ use pyo3::types::{PyBool, PyDict};
 #[pyfunction]
 pub fn version() -> String {
     holdall::version()
-}
-
-/// Returns the name of a format, such as "b2nd".
-pub fn format_name(format: Format) -> Option<&'static str> {
-    Some(match format {
-        Format::Bloscpack => "bloscpack",
-        Format::Bcolz => "bcolz",
-        Format::Blz => "blz",
-        Format::BlzRfc => "blz_rfc",
-        Format::B2Frame => "b2frame",
-        Format::Caterva => "caterva",
-        Format::B2nd => "b2nd",
-        Format::Bagz => "bagz",
-        _ => return None,
-    })
 }
 
 fn kind_name(kind: Kind) -> Option<&'static str> {
@@ -47,7 +32,7 @@ pub fn identify(name: &Bound<'_, PyAny>) -> PyResult<(Option<&'static str>, Opti
     let path = path(name)?;
     let call = || holdall::identify(path);
     let (format, kind) = crate::errors::Callbacks::default().call(name.py(), call)?;
-    Ok((format_name(format), kind_name(kind)))
+    Ok((name_of(FORMATS, format), kind_name(kind)))
 }
 
 /// Numbers of intact, corrupt and unchecked parts.

@@ -2,7 +2,9 @@
 
 use crate::buffers;
 use crate::errors::{Callbacks, store};
-use holdall::{BagLimits, BagShards, Checksum, Codec, FileAccess, Filter, Location, Order, Verify};
+use holdall::{
+    BagLimits, BagShards, Checksum, Codec, FileAccess, Filter, Format, Location, Order, Verify,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyString};
@@ -256,6 +258,16 @@ pub const LIMITS: Constants<BagLimits> = &[
 pub const SHARDS: Constants<BagShards> = &[
     ("concatenated", 801, BagShards::Concatenated),
     ("interleaved", 802, BagShards::Interleaved),
+];
+pub const FORMATS: Constants<Format> = &[
+    ("bloscpack", 301, Format::Bloscpack),
+    ("bcolz", 302, Format::Bcolz),
+    ("blz", 303, Format::Blz),
+    ("blz_rfc", 304, Format::BlzRfc),
+    ("b2frame", 305, Format::B2Frame),
+    ("caterva", 306, Format::Caterva),
+    ("b2nd", 307, Format::B2nd),
+    ("bagz", 308, Format::Bagz),
 ];
 pub const ORDERS: Constants<Order> = &[("c", 0, Order::C), ("f", 1, Order::Fortran)];
 /// The numbers of the engine, which are those of the option.

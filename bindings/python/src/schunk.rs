@@ -2,11 +2,11 @@
 
 use crate::buffers::bytes;
 use crate::container::{
-    FORMATS, Made, Opened, Parts, Stored, Target, Version, add_attribute, format, replaces,
+    Made, Opened, Parts, Stored, Target, Version, add_attribute, format, replaces,
 };
 use crate::contiguous::Destination;
 use crate::errors::{failure, warn_damaged};
-use crate::options::{CHECKSUMS, CODECS, name_of, named};
+use crate::options::{CHECKSUMS, CODECS, FORMATS, name_of, named};
 use holdall::{Integrity, Kind, Status};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -287,6 +287,7 @@ impl Schunk {
     /// kind: the name of the checksum.
     ///
     ///     >>> schunk.compute_checksum("crc32").hex()
+    ///     '3e57863b'
     #[pyo3(signature = (kind = None))]
     fn compute_checksum<'py>(
         &self,
@@ -359,6 +360,9 @@ impl Schunk {
     // ---- attributes
 
     /// The attributes as stored, a dict of bytes.
+    ///
+    ///     >>> schunk.raw_attrs
+    ///     {'': b'{"unit": "K"}'}
     #[getter]
     fn raw_attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.open.read(py, |schunk| {

@@ -3,12 +3,12 @@
 use crate::array::Array;
 use crate::arrow;
 use crate::container::{
-    FORMATS, Made, Opened, Owned, Parts, Target, Version, add_attribute, format, replaces,
+    Made, Opened, Owned, Parts, Target, Version, add_attribute, format, replaces,
 };
 use crate::contiguous::{Destination, Source};
 use crate::dtype::Dtype;
 use crate::errors::{failure, warn_damaged};
-use crate::options::name_of;
+use crate::options::{FORMATS, name_of};
 use holdall::{Integrity, Kind, Selection, Status, Values};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
@@ -312,7 +312,7 @@ impl Table {
     ///
     /// Raises RangeError if there are fewer. An error is as that of insert_rows().
     ///
-    ///     >>> table.remove_rows(0, 10)
+    ///     >>> table.remove_rows(0, 2)
     fn remove_rows(&self, py: Python<'_>, start: u64, count: u64) -> PyResult<()> {
         self.change(py, |table| table.remove(start, count))
     }
@@ -325,7 +325,7 @@ impl Table {
 
     /// Removes all but the first rows. Raises RangeError if there are fewer.
     ///
-    ///     >>> table.truncate(100)
+    ///     >>> table.truncate(2)
     fn truncate(&self, py: Python<'_>, rows: u64) -> PyResult<()> {
         self.change(py, |table| table.truncate(rows))
     }
@@ -357,6 +357,9 @@ impl Table {
     // ---- attributes
 
     /// The attributes as stored, a dict of bytes.
+    ///
+    ///     >>> table.raw_attrs["source"]
+    ///     b'{"city": "Turin", "year": 2013}'
     #[getter]
     fn raw_attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.open.read(py, |table| {
@@ -444,7 +447,7 @@ impl Table {
 
     /// Makes all changes durable and visible, all or none: rows, columns, attributes.
     ///
-    ///     >>> with holdall.Table("data.bcolz", "a") as table:
+    ///     >>> with holdall.Table("prices.bcolz", "a") as table:
     ///     ...     table.append({"price": [9.5], "code": [b"EWR"]})
     ///     ...     table.commit()
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
