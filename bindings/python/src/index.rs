@@ -2,31 +2,36 @@
 
 use crate::errors::failure;
 use holdall::{Selection, Status};
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple, PyType};
 use std::ops::Range;
 
 /// A box of an array, and the shape of its items in NumPy.
-#[derive(Default)]
 pub struct Region {
     /// The items along each dimension, in ascending order.
     ranges: Vec<Range<u64>>,
-    steps: Vec<u64>,
-    /// The dimensions whose items are requested in descending order.
-    is_reversed: Vec<bool>,
-    counts: Vec<u64>,
+    progressions: Vec<Progression>,
     /// The shape of the result, without the dimensions of integers.
     pub shape: Vec<u64>,
     /// Whether every dimension has an integer, so that NumPy returns a scalar.
     pub is_item: bool,
 }
 
+/// The items of a range along one dimension.
+struct Progression {
+    step: u64,
+    count: u64,
+    /// Whether they are requested in descending order.
+    is_reversed: bool,
+}
+
 /// A member of an index.
 enum Part<'a, 'py> {
     /// An integer; `None` if it is out of the range of i64.
     Number(Option<i64>),
-    Slice(&'a Bound<'py, PySlice>),
+    Slice(Borrowed<'a, 'py, PySlice>),
     NewAxis,
     Ellipsis,
 }
@@ -36,25 +41,23 @@ impl Region {
     ///
     /// Raises RangeError for an index out of range, TypeError for slices of other types.
     pub fn of(key: &Bound<'_, PyAny>, shape: &[u64]) -> PyResult<Option<Region>> {
-        if let Ok(keys) = key.cast::<PyTuple>() {
-            let keys: Vec<_> = keys.iter().collect();
-            return Region::of_parts(key.py(), &keys, shape);
-        }
-        Region::of_parts(key.py(), std::slice::from_ref(key), shape)
-    }
-
-    fn of_parts(
-        py: Python<'_>,
-        keys: &[Bound<'_, PyAny>],
-        shape: &[u64],
-    ) -> PyResult<Option<Region>> {
-        let mut parts = Vec::with_capacity(keys.len());
-        for key in keys {
+        let (py, keys) = (key.py(), key.cast::<PyTuple>().ok());
+        let n = keys.map_or(1, |keys| keys.len());
+        let mut parts = Vec::with_capacity(n);
+        for i in 0..n {
+            let key = match keys {
+                Some(keys) => keys.get_borrowed_item(i)?,
+                None => key.as_borrowed(),
+            };
             match part(key)? {
                 Some(part) => parts.push(part),
                 None => return Ok(None),
             }
         }
+        Region::of_parts(py, &parts, shape).map(Some)
+    }
+
+    fn of_parts(py: Python<'_>, parts: &[Part<'_, '_>], shape: &[u64]) -> PyResult<Region> {
         let is_one = |part: &&Part| matches!(part, Part::Number(_) | Part::Slice(_));
         let used = parts.iter().filter(is_one).count();
         let ellipses = parts
@@ -65,8 +68,13 @@ impl Region {
             let message = format!("too many indices for {} dimensions", shape.len());
             return Err(failure(py, Status::Range, &message));
         }
-        let mut region = Region::default();
-        for part in &parts {
+        let mut region = Region {
+            ranges: Vec::with_capacity(shape.len()),
+            progressions: Vec::with_capacity(shape.len()),
+            shape: Vec::with_capacity(shape.len()),
+            is_item: false,
+        };
+        for part in parts {
             match part {
                 Part::Number(i) => region.add_number(py, *i, shape)?,
                 Part::Slice(slice) => region.add_slice(slice, shape)?,
@@ -81,7 +89,7 @@ impl Region {
             region.add_all(shape);
         }
         region.is_item = ellipses == 0 && region.shape.is_empty();
-        Ok(Some(region))
+        Ok(region)
     }
 
     fn add_number(&mut self, py: Python<'_>, i: Option<i64>, shape: &[u64]) -> PyResult<()> {
@@ -129,31 +137,42 @@ impl Region {
 
     fn add(&mut self, range: Range<u64>, step: u64, count: u64, is_reversed: bool) {
         self.ranges.push(range);
-        self.steps.push(step);
-        self.counts.push(count);
-        self.is_reversed.push(is_reversed);
+        self.progressions.push(Progression {
+            step,
+            count,
+            is_reversed,
+        });
     }
 
     /// Returns the box as a selection.
     pub fn selection(&self) -> Selection {
         let all = Selection::from(&self.ranges[..]);
-        match self.steps.iter().all(|step| *step == 1) {
+        let steps = self.progressions.iter().map(|dimension| dimension.step);
+        match steps.clone().all(|step| step == 1) {
             true => all,
-            false => all.step(&self.steps),
+            false => all.step(&steps.collect::<Vec<_>>()),
         }
     }
 
     /// Returns the strides of a packed array that has the items in the requested order, in bytes;
     /// `None` if it is the order of the box.
     pub fn strides(&self, item_size: usize) -> Option<Vec<i64>> {
-        if !self.is_reversed.contains(&true) {
+        if !self
+            .progressions
+            .iter()
+            .any(|dimension| dimension.is_reversed)
+        {
             return None;
         }
         let mut stride = item_size as i64;
-        let mut strides = Vec::with_capacity(self.counts.len());
-        for (count, is_reversed) in self.counts.iter().zip(&self.is_reversed).rev() {
-            strides.push(if *is_reversed { -stride } else { stride });
-            stride = stride.saturating_mul(i64::try_from(*count).unwrap_or(i64::MAX));
+        let mut strides = Vec::with_capacity(self.progressions.len());
+        for dimension in self.progressions.iter().rev() {
+            strides.push(if dimension.is_reversed {
+                -stride
+            } else {
+                stride
+            });
+            stride = stride.saturating_mul(i64::try_from(dimension.count).unwrap_or(i64::MAX));
         }
         strides.reverse();
         Some(strides)
@@ -161,20 +180,21 @@ impl Region {
 
     /// Returns first item, step and number of items along each dimension, in the requested order.
     pub fn progression(&self) -> (Vec<u64>, Vec<i64>, Vec<u64>) {
-        let dimensions = self.ranges.iter().zip(&self.steps).zip(&self.is_reversed);
-        let first_and_step = |((range, step), is_reversed): ((&Range<u64>, &u64), &bool)| {
-            let step = i64::try_from(*step).unwrap_or(i64::MAX);
-            match is_reversed {
+        let first_and_step = |(range, dimension): (&Range<u64>, &Progression)| {
+            let step = i64::try_from(dimension.step).unwrap_or(i64::MAX);
+            match dimension.is_reversed {
                 true => (range.end - 1, -step),
                 false => (range.start, step),
             }
         };
+        let dimensions = self.ranges.iter().zip(&self.progressions);
         let (first, step) = dimensions.map(first_and_step).unzip();
-        (first, step, self.counts.clone())
+        let counts = self.progressions.iter().map(|dimension| dimension.count);
+        (first, step, counts.collect())
     }
 }
 
-fn part<'a, 'py>(key: &'a Bound<'py, PyAny>) -> PyResult<Option<Part<'a, 'py>>> {
+fn part<'a, 'py>(key: Borrowed<'a, 'py, PyAny>) -> PyResult<Option<Part<'a, 'py>>> {
     if let Ok(number) = key.cast::<PyInt>() {
         if key.is_instance_of::<PyBool>() {
             return Ok(None);
