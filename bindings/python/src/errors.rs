@@ -1,5 +1,6 @@
 //! Exceptions: the errors of the library, and those of callbacks.
 
+use crate::detached::detached;
 use holdall::{Error, Integrity, Result, Status};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -102,7 +103,7 @@ impl Callbacks {
         py: Python<'_>,
         f: impl FnOnce() -> Result<T> + Send,
     ) -> PyResult<T> {
-        match py.detach(|| catch_unwind(AssertUnwindSafe(f))) {
+        match detached(py, || catch_unwind(AssertUnwindSafe(f))) {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(self.take().unwrap_or_else(|| exception(py, &error))),
             Err(_) => Err(failure(

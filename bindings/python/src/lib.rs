@@ -13,6 +13,7 @@ mod bag_writer;
 mod buffers;
 mod container;
 mod contiguous;
+mod detached;
 mod dtype;
 mod errors;
 mod handle;
