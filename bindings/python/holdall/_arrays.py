@@ -115,7 +115,11 @@ class Array(Pickled, _native.Array):
 
     @property
     def info(self):
-        """An ArrayInfo, a named tuple with the fields of holdall_array_info."""
+        """An ArrayInfo, a named tuple with the fields of holdall_array_info.
+
+            >>> array.info.chunk_shape
+            (50, 100)
+        """
         return ArrayInfo._make(self._info())
 
     stored_bytes = property(
@@ -252,6 +256,9 @@ class Array(Pickled, _native.Array):
         """The fill value: the value of items that were never written. None: zeros.
 
         It is one item, or an array of one row if its items differ.
+
+            >>> int(array.fill_value)
+            -1
         """
         value = self._fill_value
         if not value:
@@ -284,6 +291,9 @@ class Array(Pickled, _native.Array):
         """The attributes, a dict of values: what JSON holds, or bytes that are not valid.
 
         Formats other than frames store JSON, frames MessagePack. Its bytes are {"hex": "00ff"}.
+
+            >>> array.attrs
+            {'unit': 'K', 'scale': [1, 2.5]}
         """
         format = self._format
         return {name: decoded(format, value) for name, value in self.raw_attrs.items()}
@@ -299,9 +309,9 @@ class Array(Pickled, _native.Array):
 
         Raises TypeError for a value that would change.
 
-            >>> array.set_attr("unit", "K")
-            >>> array.attrs
-            {'unit': 'K'}
+            >>> array.set_attr("source", {"city": "Turin"})
+            >>> array.attrs["source"]
+            {'city': 'Turin'}
         """
         self._set_attribute(name, encoded(self._format, value), fixed)
 
@@ -361,7 +371,7 @@ class Array(Pickled, _native.Array):
         name: a path or a storage. The other parameters are those of create(). The copy is complete
         or absent. Raises ValueError if chunk_shape or block_shape has another number of dimensions.
 
-            >>> array.copy("data.blp", format="bloscpack", codec="zstd")
+            >>> array.copy("copy.blp", format="bloscpack", codec="zstd")
         """
         shapes = lengths(self.ndim, chunk_shape=chunk_shape, block_shape=block_shape)
         self._copy(name, mode, format, *shapes, options)

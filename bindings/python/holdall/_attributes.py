@@ -50,5 +50,5 @@ def _check(value):
         for member in value:
             _check(member)
     elif not (value is None or isinstance(value, (str, int, float))):
-        message = f"an attribute: wrong type of value (expected bytes or what JSON holds, found {value!r})"
-        raise TypeError(message)
+        expected = "bytes or what JSON holds"
+        raise TypeError(f"an attribute: wrong type (expected {expected}, found {value!r})")

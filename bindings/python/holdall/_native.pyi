@@ -49,6 +49,7 @@ class Array:
         kind: the name of the checksum.
 
             >>> array.compute_checksum("crc32").hex()
+            '444a62b6'
         """
 
     @property
@@ -86,7 +87,11 @@ class Array:
 
     @property
     def raw_attrs(self) -> dict[str, bytes]:
-        """The attributes as stored, a dict of bytes."""
+        r"""The attributes as stored, a dict of bytes.
+
+        >>> array.raw_attrs["unit"]
+        b'\xa1K'
+        """
 
     def read_object(self, i: int) -> bytes:
         """Returns the pickle of item i of an array of Python objects, as bytes.
@@ -546,6 +551,7 @@ class Schunk:
         kind: the name of the checksum.
 
             >>> schunk.compute_checksum("crc32").hex()
+            '3e57863b'
         """
 
     @property
@@ -562,7 +568,11 @@ class Schunk:
 
     @property
     def raw_attrs(self) -> dict[str, bytes]:
-        """The attributes as stored, a dict of bytes."""
+        """The attributes as stored, a dict of bytes.
+
+        >>> schunk.raw_attrs
+        {'': b'{"unit": "K"}'}
+        """
 
     def read(self, start: int = ..., size: int | None = ...) -> bytes:
         """Returns content from offset `start` on.
@@ -739,7 +749,7 @@ class Table:
     def commit(self) -> None:
         """Makes all changes durable and visible, all or none: rows, columns, attributes.
 
-        >>> with holdall.Table("data.bcolz", "a") as table:
+        >>> with holdall.Table("prices.bcolz", "a") as table:
         ...     table.append({"price": [9.5], "code": [b"EWR"]})
         ...     table.commit()
         """
@@ -754,7 +764,11 @@ class Table:
 
     @property
     def raw_attrs(self) -> dict[str, bytes]:
-        """The attributes as stored, a dict of bytes."""
+        """The attributes as stored, a dict of bytes.
+
+        >>> table.raw_attrs["source"]
+        b'{"city": "Turin", "year": 2013}'
+        """
 
     def refresh(self) -> None:
         """Moves an object that was opened for reading to the newest commit.
@@ -782,13 +796,13 @@ class Table:
 
         Raises RangeError if there are fewer. An error is as that of insert_rows().
 
-            >>> table.remove_rows(0, 10)
+            >>> table.remove_rows(0, 2)
         """
 
     def truncate(self, rows: int) -> Any:
         """Removes all but the first rows. Raises RangeError if there are fewer.
 
-        >>> table.truncate(100)
+        >>> table.truncate(2)
         """
 
 def attribute_from_json(format_name: Any, json: Any) -> Any:

@@ -38,7 +38,11 @@ class Schunk(Pickled, _native.Schunk):
 
     @property
     def info(self):
-        """A SchunkInfo, a named tuple with the fields of holdall_schunk_info."""
+        """A SchunkInfo, a named tuple with the fields of holdall_schunk_info.
+
+            >>> schunk.info.typesize
+            4
+        """
         return SchunkInfo._make(self._info())
 
     stored_bytes = property(
@@ -80,6 +84,9 @@ class Schunk(Pickled, _native.Schunk):
 
         Bloscpack has one attribute, named "", and stores JSON. Frames store MessagePack. Its bytes
         are {"hex": "00ff"}.
+
+            >>> schunk.attrs
+            {'': {'unit': 'K'}}
         """
         format = self._format
         return {name: decoded(format, value) for name, value in self.raw_attrs.items()}

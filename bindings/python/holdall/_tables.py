@@ -47,7 +47,11 @@ class Table(Pickled, _native.Table):
 
     @property
     def info(self):
-        """A TableInfo, a named tuple with the fields of holdall_table_info."""
+        """A TableInfo, a named tuple with the fields of holdall_table_info.
+
+            >>> table.info.column_count
+            2
+        """
         return TableInfo._make(self._info())
 
     nbytes = property(lambda self: self.info.nbytes, doc="Size of all items in bytes.")
@@ -78,9 +82,10 @@ class Table(Pickled, _native.Table):
         chosen = range(len(self))[rows]
         back = chosen.step < 0
         ascending = chosen[::-1] if back else chosen
-        columns = self.read_rows(ascending.start, len(ascending), ascending.step) if ascending else self.read_rows(0, 0)
+        n = len(ascending)
+        columns = self.read_rows(ascending.start if n else 0, n, ascending.step if n else 1)
         fields = [(name, items.dtype, items.shape[1:]) for name, items in columns.items()]
-        out = np.empty(len(ascending), fields)
+        out = np.empty(n, fields)
         for name, items in columns.items():
             out[name] = items[::-1] if back else items
         return out
@@ -196,7 +201,11 @@ class Table(Pickled, _native.Table):
 
     @property
     def attrs(self):
-        """The attributes of the table, a dict of values that JSON holds. Columns have their own."""
+        """The attributes of the table, a dict of values that JSON holds. Columns have their own.
+
+            >>> table.attrs
+            {'source': {'city': 'Turin', 'year': 2013}}
+        """
         format = self._format
         return {name: decoded(format, value) for name, value in self.raw_attrs.items()}
 
@@ -239,7 +248,7 @@ class Table(Pickled, _native.Table):
 
         name: a path or a storage. format, mode: as for create().
 
-            >>> table.copy("prices.blz", "blz", codec="zstd")
+            >>> table.copy("prices.blz", "blz", codec="zlib")
         """
         self._copy(name, mode, format, options)
 
@@ -251,7 +260,8 @@ class Table(Pickled, _native.Table):
 
         Raises KeyError if there is no such column, RangeError past the last row.
 
-            >>> pyarrow.table(table.arrow(["price"], 0, 1000))
+            >>> pyarrow.table(table.arrow(["price"], 1)).num_rows
+            2
         """
         names = self.names if columns is None else [self[name].name for name in columns]
         rows = len(self)
@@ -284,7 +294,8 @@ class ArrowRows:
 
     def __repr__(self):
         start, count = self._rows
-        return f"<holdall.ArrowRows: rows {start} to {start + count}, columns {', '.join(self._names)}>"
+        columns = ", ".join(self._names)
+        return f"<holdall.ArrowRows: rows {start} to {start + count}, columns {columns}>"
 
 
 class Column(Array):
