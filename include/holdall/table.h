@@ -178,8 +178,9 @@ holdall_status holdall_table_slice(const holdall_table *table,
  *
  * Returns:
  * - HOLDALL_DAMAGED: as holdall_schunk_copy().
- * - HOLDALL_E_UNSUPPORTED: Python objects; column attributes in HOLDALL_FORMAT_BLZ_RFC; a codec
- *   or filter that HOLDALL_FORMAT_BLZ does not have: set another one.
+ * - HOLDALL_E_UNSUPPORTED: Python objects; column attributes in HOLDALL_FORMAT_BLZ_RFC; files of
+ *   holdall_array_meta_file_names() between this and other formats; a codec or filter that
+ *   HOLDALL_FORMAT_BLZ does not have: set another one.
  * - others: as holdall_table_create(), holdall_table_read_rows(), holdall_table_commit(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_copy(const holdall_table *table,
