@@ -129,6 +129,22 @@ class Bags(Case):
             writer.commit()
         self.assertEqual(holdall.Bag(path)[2999], b"2999" * 2000)
 
+    def test_modes(self):
+        path = self.bag(RECORDS)
+        bag, index = holdall.Bag(path), self.path(".index")
+        calls = [lambda mode: holdall.BagWriter(path, mode), lambda mode: bag.copy(self.path(), mode=mode)]
+        for call in calls:
+            for mode, error in (("r", holdall.ArgumentError), ("q", ValueError), (None, TypeError)):
+                with self.assertRaises(error):
+                    call(mode)
+        for mode, error in (("r", holdall.ArgumentError), ("a", holdall.ArgumentError), ("q", ValueError)):
+            with self.assertRaises(error):
+                holdall.Index(bag, index, mode)
+        self.assertFalse(index.exists())
+        to = self.bag([b"first"])
+        bag.copy(to, [2, 1], mode="a")
+        self.assertEqual(list(holdall.Bag(to)), [b"first", b"two", b"one"])
+
     def test_pickles_are_recipes(self):
         path = self.bag(RECORDS)
         bag = holdall.Bag(path, threads=1, progress=lambda done, total: None)

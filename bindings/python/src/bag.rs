@@ -5,7 +5,7 @@ use crate::buffers::{Bytes, bytes};
 use crate::errors::{Callbacks, failure, warn_damaged};
 use crate::handle::Handle;
 use crate::indices::{record_number, record_numbers};
-use crate::options::{CHECKSUMS, CODECS, LIMITS, Mode, Options, SHARDS, name_of, named};
+use crate::options::{CHECKSUMS, CODECS, LIMITS, Mode, Options, SHARDS, WRITING, name_of, named};
 use crate::recipe::Recipe;
 use crate::records::Records;
 use crate::storage::location;
@@ -214,6 +214,7 @@ impl Bag {
             .map(|i| record_numbers(i, open.bag.len()))
             .transpose()?;
         let (mode, options) = (Mode::new(mode)?, &given.options);
+        mode.check(py, WRITING, "x, w or a")?;
         let integrity = given.callbacks.call(py, || {
             let mut to = mode.bag_writer(location, options)?;
             to.copy_from(&open.bag, indices.as_deref())

@@ -50,6 +50,9 @@ impl BagIndex {
         let mut given = Options::new(py, options)?;
         given.callbacks.extend(&opened.callbacks);
         let mode = mode.map(Mode::new).transpose()?;
+        if let Some(mode) = mode {
+            mode.check(py, &[Mode::Create, Mode::Replace], "None, x or w")?;
+        }
         let at = name
             .map(|name| location(name, &mut given.callbacks))
             .transpose()?;

@@ -3,7 +3,7 @@
 use crate::buffers::bytes;
 use crate::errors::{Callbacks, warn_uncommitted};
 use crate::handle::Handle;
-use crate::options::{Mode, Options};
+use crate::options::{Mode, Options, WRITING};
 use crate::shared::Shared;
 use crate::storage::location;
 use pyo3::exceptions::PyTypeError;
@@ -63,6 +63,7 @@ impl BagWriter {
         let mut given = Options::new(py, options)?;
         let location = location(name, &mut given.callbacks)?;
         let mode = Mode::new(mode)?;
+        mode.check(py, WRITING, "x, w or a")?;
         let options = &given.options;
         let writer = given
             .callbacks

@@ -1,9 +1,10 @@
 //! Keyword arguments: the options of the header in lower case, without `HOLDALL_OPT_`.
 
 use crate::buffers;
-use crate::errors::{Callbacks, store};
+use crate::errors::{Callbacks, failure, store};
 use holdall::{
-    BagLimits, BagShards, Checksum, Codec, FileAccess, Filter, Format, Location, Order, Verify,
+    BagLimits, BagShards, Checksum, Codec, FileAccess, Filter, Format, Location, Order, Status,
+    Verify,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -368,6 +369,9 @@ pub enum Mode {
     Replace,
 }
 
+/// The modes of a writer of a bag.
+pub const WRITING: &[Mode] = &[Mode::Create, Mode::Replace, Mode::Append];
+
 impl Mode {
     /// Returns a mode by name.
     ///
@@ -384,6 +388,15 @@ impl Mode {
                 Err(PyValueError::new_err(message))
             }
         }
+    }
+
+    /// Raises ArgumentError unless the mode is one of those that a function takes.
+    pub fn check(self, py: Python<'_>, expected: &[Mode], names: &str) -> PyResult<()> {
+        if expected.contains(&self) {
+            return Ok(());
+        }
+        let message = format!("mode: wrong mode (expected {names})");
+        Err(failure(py, Status::Argument, &message))
     }
 
     /// Opens the writer of a bag.
