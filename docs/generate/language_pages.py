@@ -85,7 +85,17 @@ def python(folder):
             bases = [f"`{ast.unparse(base).removeprefix('builtins.')}`" for base in bases]
             cells = f"`{label.value}`", f"`HOLDALL_E_{status}`", *bases
             rows.append(f"| {' | '.join(cells)} |")
-    return "\n\n".join([*out, "\n".join(rows)])
+    out.append("\n".join(rows))
+    module = ast.parse((folder / "bagz.py").read_text(encoding="utf-8"))
+    out += ["## holdall.bagz", ast.get_docstring(module)]
+    # Options are nested in their classes.
+    classes = [one.name for one in module.body if isinstance(one, ast.ClassDef)]
+    out += [
+        f"::: holdall.bagz.{name}\n    options:\n      heading_level: 3"
+        for name in classes
+        if not name.startswith("_")
+    ]
+    return "\n\n".join(out)
 
 
 # ---- Go ----

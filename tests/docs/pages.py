@@ -73,7 +73,7 @@ def names_of_languages():
     julia = (bindings / "julia/src/Holdall.jl").read_text()
     fortran = (bindings / "fortran/holdall.f90").read_text()
     package = bindings / "python/holdall"
-    python = "".join(path.read_text() for path in [*package.glob("*.py"), package / "_native.pyi"])
+    python = "".join(path.read_text() for path in [*package.glob("_*.py"), package / "_native.pyi"])
     return {
         "go": set(re.findall(r"^(?:func|type) ([A-Z]\w*)", go, re.M)),
         "julia": set(re.findall(r"\w+", " ".join(re.findall(r"^export (.*)", julia, re.M)))),
