@@ -514,6 +514,13 @@ class Differences(Case):
         self.assertEqual(ours.Reader("a.bag,b@*.bag").read(), [b"a", b"b"])
         self.assertRaises(FileNotFoundError, bagz.Reader, "a.bag,b@*.bag")
 
+    def test_existing_names(self):
+        for name, spec in (("a,b.bag", "a\\,b.bag"), ("a@3.bag", "a\\@3.bag")):
+            self.write("x.bag", self.records())
+            os.rename("x.bag", name)
+            for path in (name, spec):
+                self.assertEqual(ours.Reader(path).read(), self.records())
+
     def test_truncated_while_open(self):
         self.write("x.bag", self.records(10000))
         r = ours.Reader("x.bag")
@@ -540,6 +547,17 @@ class Differences(Case):
         writer.write(b"dropped")
         del writer
         self.assertEqual(ours.Reader("x.bag").read(), [b"new", b"more"])
+
+    def test_shared_writer(self):
+        with ours.Writer("x.bag") as writer:
+            each = [[b"%d %d" % (t, i) for i in range(3000)] for t in range(4)]
+            threads = [
+                threading.Thread(target=lambda some=some: [writer.write(r) for r in some])
+                for some in each
+            ]
+            [thread.start() for thread in threads]
+            [thread.join(60) for thread in threads]
+        self.assertEqual(sorted(ours.Reader("x.bag").read()), sorted(sum(each, [])))
 
     def test_checksums(self):
         for name, checksum in (("x.bag", "crc32"), ("x.bagz", "zstd")):
