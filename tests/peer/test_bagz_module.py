@@ -66,6 +66,14 @@ class Case(unittest.TestCase):
             for record in records:
                 writer.write(record)
 
+    def run_python(self, program):
+        """Returns the output of a program, which must succeed."""
+        path = {**os.environ, "PYTHONPATH": str(ROOT / "bindings/python")}
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, env=path, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
     def same(self, call, what):
         """Compares the outcome of call(module) of both, and returns the two results."""
         theirs, mine = (outcome(lambda: call(module)) for module in MODULES)
@@ -178,6 +186,15 @@ class Interface(Case):
     def test_example(self):
         failed, tried = doctest.testmod(ours)
         self.assertEqual((failed, tried > 0), (0, True))
+
+
+    def test_program_of_the_guide(self):
+        guide = (ROOT / "docs/languages.md").read_text(encoding="utf-8")
+        program = re.search(r"```python\n(# events.py.*?)```", guide, re.S)[1]
+        output = re.search(r"events.py\n```.*?```text\n(.*?)```", guide, re.S)[1]
+        for module in MODULES:
+            found = self.run_python(program.replace("holdall.bagz", module.__name__))
+            self.assertEqual(found, output)
 
 
 class Calls(Case):
@@ -490,8 +507,7 @@ class Differences(Case):
     def test_iterator_at_exit(self):
         self.write("x.bag", self.records(1000))
         program = "import holdall.bagz as b; i = iter(b.Reader('x.bag')); next(i)"
-        path = {**os.environ, "PYTHONPATH": str(ROOT / "bindings/python")}
-        self.assertEqual(subprocess.run([sys.executable, "-c", program], env=path).returncode, 0)
+        self.run_python(program)
 
     def test_compression_by_file(self):
         self.write("a.bagz", [b"a" * 50])
