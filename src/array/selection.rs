@@ -190,7 +190,8 @@ impl Plan {
             .then(|| (self.at, buf..buf.saturating_add(self.unit)))
     }
 
-    /// Returns the selection as a transposition, if it is one of items that a call copies.
+    /// Returns the plan as a transposition; `None` if items that are neighbours in the content are
+    /// neighbours in the buffer too, or if items of this size are not copied in tiles.
     pub fn transposition(&self) -> Option<Transposition> {
         Transposition::new(
             self.at,
