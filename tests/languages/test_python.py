@@ -19,6 +19,8 @@ class Arrays(Case):
     def some_index(self, shape):
         """Any that NumPy has."""
         rng = self.rng
+        if all(shape) and rng.random() < 0.1:
+            return np.ix_(*([rng.randrange(-n, n) for _ in range(rng.choice([0, 1, 3]))] for n in shape))
         key = []
         for n in shape:
             kinds = ["slice", "slice", "all"] + (["number", "list", "mask"] if n else [])

@@ -128,6 +128,11 @@ def of(key, shape):
             else:
                 positions.append(_numbers(_listed(k, n, d)))
         return Lists(positions, [n if p is None else len(p) for p, n in zip(positions, shape)])
+    if len(arrays) == len(key) and all(_is_along(k, d, len(shape)) for d, k in enumerate(key)):
+        positions = [
+            _numbers(_listed(k.ravel(), n, d)) for d, (k, n) in enumerate(zip(key, shape))
+        ]
+        return Lists(positions, [len(p) for p in positions])
     # NumPy determines the items: the positions along each dimension are indexed like the array.
     # Only the result takes memory.
     try:
@@ -136,6 +141,12 @@ def of(key, shape):
         raise _errors.RangeError(str(e)) from None
     coordinates = np.ascontiguousarray(np.stack([p.ravel() for p in selected], axis=1), np.uint64)
     return Points(coordinates, selected[0].shape)
+
+
+def _is_along(array, axis, ndim):
+    """Returns whether an index is one that numpy.ix_() makes for an axis."""
+    others = array.shape[:axis] + array.shape[axis + 1 :]
+    return array.ndim == ndim and all(n == 1 for n in others) and array.dtype != bool
 
 
 def _numbers(list):
