@@ -37,6 +37,7 @@ BLZ_VENV := target/venv-blz
 CATERVA_VENV := target/venv-caterva
 CLOUD_VENV := target/venv-cloud
 DOCS_VENV := target/venv-docs
+ENGINES_VENV := target/venv-engines
 
 # Files that the original tools wrote, for the tests.
 HOLDALL_FIXTURES ?= $(shell cd $(firstword $(wildcard ../shared/fixtures) tests/fixtures) && pwd)
@@ -44,7 +45,7 @@ HOLDALL_FIXTURES ?= $(shell cd $(firstword $(wildcard ../shared/fixtures) tests/
 export HOLDALL_TOOL := $(CURDIR)/$(STAGE)/bin/holdall
 export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(shell uname)),dylib,so)
 # For tests/run/*.sh.
-export HOLDALL_FIXTURES MAKE CARGO PYTHON JOBS BUILD STAGE VENV CLOUD_VENV DOCS_VENV
+export HOLDALL_FIXTURES MAKE CARGO PYTHON JOBS BUILD STAGE VENV CLOUD_VENV DOCS_VENV ENGINES_VENV
 
 # The steps below run in order: after a failure, later ones do not run.
 .NOTPARALLEL:
@@ -64,7 +65,7 @@ help:
 	@echo 'For developers (CONTRIBUTING.md says what to run after which change):'
 	@echo 'make check-fast  type checks, lints and the fast Rust unit tests, in less than a minute'
 	@echo 'make check       every test, or PART="...": scripts rust c counts consumers tool docs peers'
-	@echo '                 languages;'
+	@echo '                 languages engines;'
 	@echo '                 further parts: cloud mpi packages supply'
 	@echo 'make check-long  the rigs at length, or RIG="...": $(RIG); further: tsan site;'
 	@echo '                 STATES=$(STATES) SEEDS=$(SEEDS) CRASHES=$(CRASHES) COMMITS=$(COMMITS)'

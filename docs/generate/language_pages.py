@@ -86,15 +86,16 @@ def python(folder):
             cells = f"`{label.value}`", f"`HOLDALL_E_{status}`", *bases
             rows.append(f"| {' | '.join(cells)} |")
     out.append("\n".join(rows))
-    module = ast.parse((folder / "bagz.py").read_text(encoding="utf-8"))
-    out += ["## holdall.bagz", ast.get_docstring(module)]
-    # Options are nested in their classes.
-    classes = [one.name for one in module.body if isinstance(one, ast.ClassDef)]
-    out += [
-        f"::: holdall.bagz.{name}\n    options:\n      heading_level: 3"
-        for name in classes
-        if not name.startswith("_")
-    ]
+    for name in ("bagz", "xarray"):
+        module = ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))
+        out += [f"## holdall.{name}", ast.get_docstring(module)]
+        # Options are nested in their classes.
+        classes = [one.name for one in module.body if isinstance(one, ast.ClassDef)]
+        out += [
+            f"::: holdall.{name}.{public}\n    options:\n      heading_level: 3"
+            for public in classes
+            if not public.startswith("_")
+        ]
     return "\n\n".join(out)
 
 

@@ -8,7 +8,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit
 chosen=$*
-[ $# -gt 0 ] || set -- rust scripts c counts consumers tool docs peers languages
+[ $# -gt 0 ] || set -- rust scripts c counts consumers tool docs peers languages engines
 
 needs=
 [ -n "$chosen" ] || needs=@check

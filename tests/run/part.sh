@@ -89,6 +89,13 @@ languages)
     HOLDALL_PREFIX="$PWD/$STAGE" sh tests/run/parallel.sh "$JOBS" "$VENV/bin/python" \
         tests/languages/test_*.py
     ;;
+engines)
+    [ -n "${HOLDALL_BUILT:-}" ] || "$MAKE" build
+    sh cmake/need.sh venv
+    sh cmake/venv.sh "$ENGINES_VENV" engines
+    echo '== Engines' # that read through adapters of the Python module
+    sh tests/run/parallel.sh "$JOBS" "$ENGINES_VENV/bin/python" tests/engines/test_*.py
+    ;;
 cloud)
     sh tests/cloud/build.sh
     echo '== Object stores' # emulators of them
