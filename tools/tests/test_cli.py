@@ -723,7 +723,11 @@ class Progress(Base):
         """Runs the tool with stderr on a terminal. Returns what the tool wrote to it."""
         ours, theirs = pty.openpty()
         p = subprocess.Popen(
-            [TOOL, *args], cwd=self.folder.name, stdin=subprocess.PIPE, stderr=theirs
+            [TOOL, *args],
+            cwd=self.folder.name,
+            env={**os.environ, "TERM": "xterm"},
+            stdin=subprocess.PIPE,
+            stderr=theirs,
         )
         os.close(theirs)
         seen = b""
