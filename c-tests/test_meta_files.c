@@ -1,4 +1,4 @@
-/* Further files in the folder meta of a dataset: listed, read, written, copied and refused. */
+/* Further files in the folder meta of a dataset or table: listed, read, written, copied and refused. */
 #include "small_array.h"
 
 static holdall_array *an_array(const char *path, holdall_format format)
@@ -83,9 +83,70 @@ static void other_formats_have_none(void)
     holdall_array_close(a);
 }
 
+static holdall_table *a_table(const char *path, holdall_format format)
+{
+    holdall_table_spec spec = {.struct_size = sizeof spec, .format = format, .column_count = 1};
+    spec.names = (const char *const[]){"a"}, spec.dtypes = (const char *const[]){"<i4"};
+    holdall_table *t;
+    OK(holdall_table_create(path, HOLDALL_REPLACE, &spec, NULL, &t, &err));
+    return t;
+}
+
+static void check_table_files(holdall_table *t)
+{
+    char names[8] = {0}, bytes[8] = {0};
+    size_t n;
+    GIVES(HOLDALL_E_BUFFER, holdall_table_meta_file_names(t, names, 5, &n, &err));
+    OK(holdall_table_meta_file_names(t, names, sizeof names, &n, &err));
+    CHECK(n == 6 && memcmp(names, "units", 6) == 0);
+    GIVES(HOLDALL_E_BUFFER, holdall_table_meta_file_read(t, "units", bytes, 2, &n, &err));
+    OK(holdall_table_meta_file_read(t, "units", bytes, sizeof bytes, &n, &err));
+    CHECK(n == 3 && memcmp(bytes, "K\0m", 3) == 0);
+    GAVE(HOLDALL_NOT_FOUND, holdall_table_meta_file_read(t, "none", bytes, 8, &n, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_meta_file_read(t, "../x", bytes, 8, &n, &err));
+}
+
+static void files_of_a_table(void)
+{
+    holdall_table *t = a_table(in_tmp("table"), HOLDALL_FORMAT_BLZ_RFC);
+    OK(holdall_table_meta_file_write(t, "units", "K\0m", 3, &err));
+    OK(holdall_table_meta_file_write(t, "gone", "", 0, &err));
+    OK(holdall_table_meta_file_write(t, "gone", NULL, 0, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_meta_file_write(t, "sizes", "x", 1, &err));
+    OK(holdall_table_commit(t, &err));
+    check_table_files(t);
+    holdall_table_close(t);
+    size_t n;
+    OK(holdall_table_open(in_tmp("table"), HOLDALL_READ, NULL, &t, &err));
+    check_table_files(t);
+    OK(holdall_array_meta_file_names(holdall_table_column(t, 0), NULL, 0, &n, &err));
+    EQUAL(n, 6);
+    GIVES(HOLDALL_E_STATE, holdall_table_meta_file_write(t, "x", "x", 1, &err));
+    OK(holdall_table_copy(t, in_tmp("copy"), HOLDALL_CREATE, HOLDALL_FORMAT_BLZ_RFC, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_table_copy(t, in_tmp("bcolz"), HOLDALL_CREATE,
+                                                    HOLDALL_FORMAT_BCOLZ, NULL, &err));
+    holdall_table_close(t);
+    OK(holdall_table_open(in_tmp("copy"), HOLDALL_READ, NULL, &t, &err));
+    check_table_files(t);
+    holdall_table_close(t);
+}
+
+static void other_tables_have_none(void)
+{
+    holdall_table *t = a_table(in_tmp("bcolz"), HOLDALL_FORMAT_BCOLZ);
+    size_t n;
+    OK(holdall_table_meta_file_names(t, NULL, 0, &n, &err));
+    EQUAL(n, 0);
+    GAVE(HOLDALL_NOT_FOUND, holdall_table_meta_file_read(t, "x", NULL, 0, &n, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_table_meta_file_write(t, "x", "x", 1, &err));
+    holdall_table_close(t);
+}
+
 int main(void)
 {
     RUN(files_are_committed_and_copied);
     RUN(other_formats_have_none);
+    RUN(files_of_a_table);
+    RUN(other_tables_have_none);
     return 0;
 }

@@ -5,8 +5,6 @@ package holdall
 // #include <holdall.h>
 import "C"
 
-import "strings"
-
 // FillValue returns the fill value: the item that reads return where nothing was written. nil
 // stands for zeros.
 func (a *Array) FillValue() (item []byte, err error) {
@@ -57,11 +55,10 @@ func (a *Array) MetaFiles() (names []string, err error) {
 		return C.holdall_array_meta_file_names(a, (*C.char)(start(text)), C.size_t(len(text)), &c.n,
 			&c.err)
 	})
-	for err == nil && len(text) > 0 {
-		name, rest, _ := strings.Cut(string(text), "\x00")
-		names, text = append(names, name), []byte(rest)
+	if err != nil {
+		return nil, err
 	}
-	return names, err
+	return listed(text), nil
 }
 
 // MetaFile returns the bytes of such a file and whether it exists. Errors: ErrArgument if no such

@@ -213,6 +213,26 @@ func TestArrayValues(t *testing.T) {
 	is(t, a.Copy(path+".x", Create, ArraySpec{Format: B2ND, Shape: []uint64{4}}), ErrArgument)
 }
 
+func TestTableMetaFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t")
+	tab := must(CreateTable(path, Create, TableSpec{BLZRFC, []Column{{"key", "<i4"}}}))
+	defer tab.Close()
+	done(t, tab.SetMetaFile("note", []byte("K")))
+	done(t, tab.SetMetaFile("empty", []byte{}))
+	same(t, must(tab.MetaFiles()), []string{"empty", "note"})
+	done(t, tab.SetMetaFile("empty", nil))
+	done(t, tab.Commit())
+	same(t, must(tab.MetaFiles()), []string{"note"})
+	if value, is, err := tab.MetaFile("note"); !is || err != nil || string(value) != "K" {
+		t.Fatal(string(value), is, err)
+	}
+	if _, is, err := tab.MetaFile("none"); is || err != nil {
+		t.Fatal(is, err)
+	}
+	is(t, tab.SetMetaFile("../note", nil), ErrArgument)
+	is(t, tab.Copy(path+".bcolz", Create, Bcolz), ErrUnsupported)
+}
+
 func TestTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t")
 	columns := []Column{{"key", "<i4"}, {"name", "|S3"}, {"pair", "('<f4', (2,))"}}

@@ -179,6 +179,16 @@ func unless(bytes []byte, err error) ([]byte, error) {
 	return bytes, err
 }
 
+// listed returns the names in a text in which a NUL follows each.
+func listed(text []byte) (names []string) {
+	for rest := string(text); rest != ""; {
+		var name string
+		name, rest, _ = strings.Cut(rest, "\x00")
+		names = append(names, name)
+	}
+	return names
+}
+
 // taken copies the c.n bytes at c.out, if the call succeeded.
 func taken(status C.holdall_status, c *call) (bytes []byte, is bool) {
 	if status != C.HOLDALL_OK {

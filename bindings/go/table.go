@@ -371,6 +371,41 @@ func (t *Table) Commit() error {
 	})
 }
 
+// MetaFiles returns the names of the further files in the folder meta of a table in the BLZ RFC
+// layout, in order. Other tables have none: their columns do.
+func (t *Table) MetaFiles() ([]string, error) {
+	text, err := t.ask("list metadata files", func(p, dst unsafe.Pointer, size C.size_t, c *call) C.holdall_status {
+		return C.holdall_table_meta_file_names((*C.holdall_table)(p), (*C.char)(dst), size, &c.n, &c.err)
+	})
+	return listed(text), err
+}
+
+// MetaFile returns the bytes of such a file and whether it exists. Errors: as Array.MetaFile.
+func (t *Table) MetaFile(name string) (value []byte, is bool, err error) {
+	err = withString("metadata file", name, func(name *C.char) error {
+		return t.view("metadata file", func(p unsafe.Pointer, c *call) C.holdall_status {
+			t := (*C.holdall_table)(p)
+			status := C.holdall_table_meta_file_read(t, name, nil, 0, &c.n, &c.err)
+			if status != C.HOLDALL_OK {
+				return found(status)
+			}
+			value, is = make([]byte, c.n), true
+			return C.holdall_table_meta_file_read(t, name, start(value), C.size_t(len(value)), &c.n,
+				&c.err)
+		})
+	})
+	return value, is, err
+}
+
+// SetMetaFile sets the bytes of such a file; nil removes it. Errors: as Array.SetMetaFile.
+func (t *Table) SetMetaFile(name string, value []byte) error {
+	return withString("set metadata file", name, func(name *C.char) error {
+		return t.changed("set metadata file", func(t *C.holdall_table, c *call) C.holdall_status {
+			return C.holdall_table_meta_file_write(t, name, given(value), C.size_t(len(value)), &c.err)
+		})
+	})
+}
+
 // Attrs returns the names of the attributes of the table.
 func (t *Table) Attrs() (names []string) {
 	t.look(func(p unsafe.Pointer) {

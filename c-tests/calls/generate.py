@@ -49,6 +49,7 @@ OPTIONAL = {
     ("holdall_schunk_attr_set", "value"),
     ("holdall_array_attr_set", "value"),
     ("holdall_array_meta_file_write", "value"),
+    ("holdall_table_meta_file_write", "value"),
     ("holdall_table_attr_set", "value"),
     ("holdall_table_column_attr_set", "value"),
 }

@@ -341,6 +341,12 @@ void tables()
     const table same(scratch("stars.blz"));
     EXPECT(same.read<name>("name") == back.read<name>("name") &&
            same.attr("from") == back.attr("from") && same.column("id").attr("unit") == "1");
+    table rfc = table::create(scratch("meta.blz"), mode::create, format::blz_rfc, {{"id", "<i8"}});
+    rfc.set_meta_file("b", "\"K\"");
+    rfc.set_meta_file("a", "");
+    EXPECT(rfc.meta_files() == (std::vector<std::string>{"a", "b"}) && rfc.meta_file("b") == "\"K\"");
+    rfc.remove_meta_file("a");
+    EXPECT(rfc.meta_files().size() == 1 && !rfc.meta_file("a") && back.meta_files().empty());
     failure(HOLDALL_E_ARGUMENT, [&] { back.column("none"); });
     failure(HOLDALL_E_RANGE, [&] { back.column(9); });
 

@@ -53,6 +53,7 @@ program content
   call schunk_streams()
   call ranks()
   call metadata_files()
+  call metadata_files_of_a_table()
   call runs()
   call memory()
   call bags()
@@ -208,6 +209,26 @@ contains
     call a%meta_file_read('none', value)
     call expect(.not. allocated(value), 'no metadata file')
     call a%close()
+  end subroutine
+
+  subroutine metadata_files_of_a_table()
+    type(holdall_table) :: t
+    type(holdall_error) :: err
+    character(:), allocatable :: names, value
+    call t%create(folder // 'meta.blz', HOLDALL_CREATE, HOLDALL_FORMAT_BLZ_RFC, ['id'], ['<i8'])
+    call t%meta_file_write('units', 'K  ')
+    call t%meta_file_write('gone', '1')
+    call t%meta_file_remove('gone')
+    call t%meta_file_write('../x', '1', err)
+    call expect(err%status == HOLDALL_E_ARGUMENT, 'an invalid name in a table')
+    call t%commit()
+    call t%meta_file_names(names)
+    call expect(names == 'units' // achar(0), 'names of metadata files of a table')
+    call t%meta_file_read('units', value)
+    call expect(value == 'K  ' .and. len(value) == 3, 'a metadata file of a table')
+    call t%meta_file_read('none', value)
+    call expect(.not. allocated(value), 'no metadata file of a table')
+    call t%close()
   end subroutine
 
   ! A superchunk, read and written by numbers.

@@ -415,7 +415,7 @@ holdall_status holdall_array_read_object(const holdall_array *array,
 
 /* Gets the names of the further files in the folder meta of a dataset, as the BLZ RFC allows
  * them, in order, each followed by a NUL. Other formats have none. Columns of a table in the BLZ
- * RFC layout have those of the table, and holdall_table_copy() includes them. */
+ * RFC layout have those of the table. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_array_meta_file_names(const holdall_array *array,
                                              char *dst,

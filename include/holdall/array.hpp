@@ -103,19 +103,12 @@ public:
     // Returns the names of the further files in the folder meta of a dataset.
     std::vector<std::string> meta_files() const
     {
-        const auto text = detail::sized<std::string>(holdall_array_meta_file_names, get());
-        std::vector<std::string> names;
-        for (std::size_t at = 0; at < text.size(); at += names.back().size() + 1)
-            names.emplace_back(text.c_str() + at);
-        return names;
+        return detail::listed(detail::sized<std::string>(holdall_array_meta_file_names, get()));
     }
     // Returns the bytes of such a file, if it exists.
     std::optional<std::string> meta_file(const std::string &name) const
     {
-        std::size_t n = 0;
-        if (detail::call(holdall_array_meta_file_read, get(), name.c_str(), nullptr, std::size_t{0}, &n) == HOLDALL_NOT_FOUND)
-            return {};
-        return detail::sized<std::string>(holdall_array_meta_file_read, get(), name.c_str());
+        return detail::found(holdall_array_meta_file_read, get(), name);
     }
     std::vector<std::string> attrs() const { return detail::names(get(), holdall_array_attr_count(get()), holdall_array_attr_name); }
     std::optional<std::string> attr(const std::string &name) const { return detail::named(holdall_array_attr_get, get(), name); }

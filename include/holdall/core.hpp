@@ -188,6 +188,23 @@ template <class C, class F, class... A> C sized_for(callback *from, F *f, A... a
 }
 template <class C, class F, class... A> C sized(F *f, A... arguments) { return sized_for<C>(nullptr, f, arguments...); }
 
+// Returns the names in a text in which a NUL follows each.
+inline std::vector<std::string> listed(const std::string &text)
+{
+    std::vector<std::string> names;
+    for (std::size_t at = 0; at < text.size(); at += names.back().size() + 1)
+        names.emplace_back(text.c_str() + at);
+    return names;
+}
+// Returns the bytes that f(handle, name, dst, n, &n, &error) copies, unless there are none of this name.
+template <class H, class F> std::optional<std::string> found(F *f, const H *handle, const std::string &name)
+{
+    std::size_t n = 0;
+    if (call(f, handle, name.c_str(), nullptr, std::size_t{0}, &n) == HOLDALL_NOT_FOUND)
+        return std::nullopt;
+    return sized<std::string>(f, handle, name.c_str());
+}
+
 inline void report(bool *intact, bool is) noexcept
 {
     if (intact != nullptr)

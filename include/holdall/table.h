@@ -178,9 +178,9 @@ holdall_status holdall_table_slice(const holdall_table *table,
  *
  * Returns:
  * - HOLDALL_DAMAGED: as holdall_schunk_copy().
- * - HOLDALL_E_UNSUPPORTED: Python objects; column attributes in HOLDALL_FORMAT_BLZ_RFC; files of
- *   holdall_array_meta_file_names() between this and other formats; a codec or filter that
- *   HOLDALL_FORMAT_BLZ does not have: set another one.
+ * - HOLDALL_E_UNSUPPORTED: Python objects; attributes or further files in meta of columns in
+ *   HOLDALL_FORMAT_BLZ_RFC, and those files of the table in other formats; a codec or filter
+ *   that HOLDALL_FORMAT_BLZ does not have: set another one.
  * - others: as holdall_table_create(), holdall_table_read_rows(), holdall_table_commit(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_copy(const holdall_table *table,
@@ -189,6 +189,36 @@ holdall_status holdall_table_copy(const holdall_table *table,
                                   holdall_format format,
                                   const holdall_options *options,
                                   holdall_error *err);
+
+/* Gets the names of the further files in the folder meta of a table in the BLZ RFC layout, as
+ * holdall_array_meta_file_names() does. Other tables have none: their columns do. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_meta_file_names(const holdall_table *table,
+                                             char *dst,
+                                             size_t dst_size,
+                                             size_t *n,
+                                             holdall_error *err);
+
+/* Reads such a file. Returns as holdall_array_meta_file_read(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_meta_file_read(const holdall_table *table,
+                                            const char *name,
+                                            void *dst,
+                                            size_t dst_size,
+                                            size_t *n,
+                                            holdall_error *err);
+
+/* Sets or removes such a file, as holdall_array_meta_file_write(). holdall_table_copy() to the
+ * BLZ RFC layout includes it.
+ *
+ * Returns:
+ * - HOLDALL_E_UNSUPPORTED: other tables. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_meta_file_write(holdall_table *table,
+                                             const char *name,
+                                             const void *value,
+                                             size_t n,
+                                             holdall_error *err);
 
 /* Returns the number of attributes of the table. Columns have their own. */
 HOLDALL_API uint32_t holdall_table_attr_count(const holdall_table *table);

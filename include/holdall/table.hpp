@@ -154,6 +154,21 @@ public:
     void truncate(std::uint64_t row_count) { call(holdall_table_truncate, get(), row_count); }
     void commit() { call(holdall_table_commit, get()); }
 
+    // Returns the names of the further files in the folder meta of a table in the BLZ RFC layout.
+    std::vector<std::string> meta_files() const
+    {
+        return detail::listed(detail::sized<std::string>(holdall_table_meta_file_names, get()));
+    }
+    // Returns the bytes of such a file, if it exists.
+    std::optional<std::string> meta_file(const std::string &name) const
+    {
+        return detail::found(holdall_table_meta_file_read, get(), name);
+    }
+    void set_meta_file(const std::string &name, bytes value)
+    {
+        call(holdall_table_meta_file_write, get(), name.c_str(), detail::some(value), value.size());
+    }
+    void remove_meta_file(const std::string &name) { call(holdall_table_meta_file_write, get(), name.c_str(), nullptr, std::size_t{0}); }
     std::vector<std::string> attrs() const { return detail::names(get(), holdall_table_attr_count(get()), holdall_table_attr_name); }
     std::optional<std::string> attr(const std::string &name) const { return detail::named(holdall_table_attr_get, get(), name); }
     void set_attr(const std::string &name, bytes value) { call(holdall_table_attr_set, get(), name.c_str(), detail::some(value), value.size()); }

@@ -972,7 +972,7 @@ pub unsafe extern "C" fn holdall_array_read_object(
 
 /// Gets the names of the further files in the folder meta of a dataset, as the BLZ RFC allows them,
 /// in order, each followed by a NUL. Other formats have none. Columns of a table in the BLZ RFC layout
-/// have those of the table, and holdall_table_copy() includes them.
+/// have those of the table.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_meta_file_names(
@@ -983,13 +983,22 @@ pub unsafe extern "C" fn holdall_array_meta_file_names(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
-        let mut names = Vec::new();
-        for name in a.inner.store().meta_file_names()? {
-            names.extend_from_slice(name.as_bytes());
-            names.push(0);
-        }
-        copy_out(&names, dst.cast(), dst_size, n)
+        give_names(&a.inner.store().meta_file_names()?, dst, dst_size, n)
     })
+}
+
+/// Copies names to the caller's buffer, each followed by a NUL.
+pub(super) fn give_names(
+    names: &[String],
+    dst: *mut c_char,
+    dst_size: usize,
+    n: *mut usize,
+) -> Result<holdall_status> {
+    let bytes: Vec<u8> = names
+        .iter()
+        .flat_map(|name| name.bytes().chain([0]))
+        .collect();
+    copy_out(&bytes, dst.cast(), dst_size, n)
 }
 
 /// Reads such a file as it is now. HOLDALL_NOT_FOUND: it does not exist.
@@ -1009,17 +1018,22 @@ pub unsafe extern "C" fn holdall_array_meta_file_read(
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
         let found = a.inner.store().meta_file(utf8(name, "name")?)?;
-        let copied = copy_out(
-            found.as_deref().unwrap_or_default(),
-            dst.cast(),
-            dst_size,
-            n,
-        )?;
-        Ok(if found.is_some() {
-            copied
-        } else {
-            HOLDALL_NOT_FOUND
-        })
+        give_file(found.as_deref(), dst, dst_size, n)
+    })
+}
+
+/// Copies a file to the caller's buffer, or returns HOLDALL_NOT_FOUND if there is none.
+pub(super) fn give_file(
+    found: Option<&[u8]>,
+    dst: *mut c_void,
+    dst_size: usize,
+    n: *mut usize,
+) -> Result<holdall_status> {
+    let copied = copy_out(found.unwrap_or_default(), dst.cast(), dst_size, n)?;
+    Ok(if found.is_some() {
+        copied
+    } else {
+        HOLDALL_NOT_FOUND
     })
 }
 

@@ -1,7 +1,8 @@
 //! The C functions for tables.
 
 use super::array::{
-    attr_value, c_names, destination, give_bytes, holdall_array, new_location, text, utf8,
+    attr_value, c_names, destination, give_bytes, give_file, give_names, holdall_array,
+    new_location, text, utf8,
 };
 use super::constants::{format, format_number, mode};
 use super::container::{holdall_format, holdall_mode, wrong_kind};
@@ -487,8 +488,8 @@ pub unsafe extern "C" fn holdall_table_slice(
 ///
 /// Returns:
 /// - HOLDALL_DAMAGED: as holdall_schunk_copy().
-/// - HOLDALL_E_UNSUPPORTED: Python objects; column attributes in HOLDALL_FORMAT_BLZ_RFC; files of
-///   holdall_array_meta_file_names() between this and other formats; a codec or filter that
+/// - HOLDALL_E_UNSUPPORTED: Python objects; attributes or further files in meta of columns in
+///   HOLDALL_FORMAT_BLZ_RFC, and those files of the table in other formats; a codec or filter that
 ///   HOLDALL_FORMAT_BLZ does not have: set another one.
 /// - others: as holdall_table_create(), holdall_table_read_rows(), holdall_table_commit().
 #[unsafe(no_mangle)]
@@ -507,6 +508,59 @@ pub unsafe extern "C" fn holdall_table_copy(
         t.inner
             .copy(new_location(&to), mode, format, &options)
             .map(or_skipped)
+    })
+}
+
+/// Gets the names of the further files in the folder meta of a table in the BLZ RFC layout, as
+/// holdall_array_meta_file_names() does. Other tables have none: their columns do.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_meta_file_names(
+    table: *const holdall_table,
+    dst: *mut c_char,
+    dst_size: usize,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(table), err, |t| {
+        give_names(&t.inner.meta_file_names()?, dst, dst_size, n)
+    })
+}
+
+/// Reads such a file. Returns as holdall_array_meta_file_read().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_meta_file_read(
+    table: *const holdall_table,
+    name: *const c_char,
+    dst: *mut c_void,
+    dst_size: usize,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(table), err, |t| {
+        let found = t.inner.meta_file(utf8(name, "name")?)?;
+        give_file(found.as_deref(), dst, dst_size, n)
+    })
+}
+
+/// Sets or removes such a file, as holdall_array_meta_file_write(). holdall_table_copy() to the BLZ
+/// RFC layout includes it.
+///
+/// Returns:
+/// - HOLDALL_E_UNSUPPORTED: other tables.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_meta_file_write(
+    table: *mut holdall_table,
+    name: *const c_char,
+    value: *const c_void,
+    n: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_change(borrow_mut(table), err, |t| {
+        let (name, value) = (utf8(name, "name")?, attr_value(value, n)?);
+        t.changed()?.meta_file_set(name, value)
     })
 }
 

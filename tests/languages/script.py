@@ -558,6 +558,12 @@ def table_parts(f, k, path):
     value, n = f.ok("array_attr_get", f.get("table_column", t, 0), b"y", OUT, OUT)
     same(c.string_at(value, n), b"2")
     f("table_close", t)
+    t = f.ok("table_create", path("rfc"), k["HOLDALL_CREATE"], table_spec(f, k["HOLDALL_FORMAT_BLZ_RFC"], a=b"<i4"), None, OUT)
+    f.ok("table_meta_file_write", t, b"units", b"km", 2)
+    f.ok("table_commit", t)
+    same(f.sized("table_meta_file_names", t), b"units\0")
+    same(f.sized("table_meta_file_read", t, b"units"), b"km")
+    f("table_close", t)
 
 
 def arrow(f, k, path):

@@ -343,6 +343,28 @@ class Tables(Case):
                 if t.info.format == "bcolz":  # the others do not store it apart from the chunks
                     self.assertEqual({t[name].codec for name in t}, {"blosclz"})
 
+    def test_metadata_files(self):
+        path = self.path(".blz")
+        with holdall.Table.create(path, {"a": "<i2"}, "blz_rfc") as t:
+            t.set_meta_file("units.json", b'"K"')
+            t.set_meta_file("gone", bytearray(3))
+            t.set_meta_file("gone", None)
+            with self.assertRaises(holdall.ArgumentError):
+                t.set_meta_file("../x", b"")
+            t.commit()
+            t.copy(self.folder / "copy.blz", "blz_rfc")
+            with self.assertRaises(holdall.UnsupportedError):
+                t.copy(self.folder / "copy.bcolz")
+        for path in (path, self.folder / "copy.blz"):
+            self.assertEqual((path / "meta/units.json").read_bytes(), b'"K"')
+            with holdall.Table(path) as t:
+                found = t.meta_files, t.meta_file("units.json"), t.meta_file("none")
+                self.assertEqual(found, (["units.json"], b'"K"', None))
+        with holdall.Table(self.table(3)[0], "a") as t:
+            self.assertEqual(t.meta_files, [])
+            with self.assertRaises(holdall.UnsupportedError):
+                t.set_meta_file("x", b"")
+
     def test_what_is_known(self):
         path, rows = self.table(50, codec="zstd", level=3)
         with holdall.Table(path) as t:

@@ -26,7 +26,9 @@ BEFORE = {
     "SchunkStream.close": "stream = holdall.SchunkStream(io.BytesIO())",
     "SchunkStream.finish": "stream = holdall.SchunkStream(io.BytesIO())",
     "SchunkStream.write": "stream = holdall.SchunkStream(io.BytesIO())",
+    "Table.meta_file": 'table = holdall.Table.create("a.blz", {"a": "i4"}, "blz_rfc"); table.set_meta_file("units.json", b\'"K"\')',
     "Table.refresh": 'table = holdall.Table("prices.bcolz")',
+    "Table.set_meta_file": 'table = holdall.Table.create("a.blz", {"a": "i4"}, "blz_rfc")',
 }
 
 

@@ -184,20 +184,25 @@ Base.resize!(a::ChunkedArray, dims...) = (check(holdall_array_resize, a.handle, 
 commit(a::ChunkedArray) = (check(holdall_array_commit, a.handle); nothing)
 
 "Returns the names of the further files in the folder `meta` of a dataset."
-meta_files(a::ChunkedArray) = String.(split(String(sized(holdall_array_meta_file_names, a.handle)), '\0'; keepempty = false))
+meta_files(a::ChunkedArray) = listed(sized(holdall_array_meta_file_names, a.handle))
+
+listed(names) = String.(split(String(names), '\0'; keepempty = false))
 
 "Returns the bytes of such a file, or `nothing` if it does not exist."
-function meta_file(a::ChunkedArray, name)
-    status = check(holdall_array_meta_file_read, a.handle, name, C_NULL, 0, Ref{Csize_t}(0))
-    return status == HOLDALL_OK ? sized(holdall_array_meta_file_read, a.handle, name) : nothing
+meta_file(a::ChunkedArray, name) = found(holdall_array_meta_file_read, a.handle, name)
+
+function found(read, handle, name)
+    status = check(read, handle, name, C_NULL, 0, Ref{Csize_t}(0))
+    return status == HOLDALL_OK ? sized(read, handle, name) : nothing
 end
 
 "Sets the bytes of such a file; `nothing` removes it. The commit writes it."
-function set_meta_file!(a::ChunkedArray, name, bytes)
+set_meta_file!(a::ChunkedArray, name, bytes) = (set_file(holdall_array_meta_file_write, a.handle, name, bytes); a)
+
+function set_file(write, handle, name, bytes)
     n = isnothing(bytes) ? 0 : sizeof(bytes)
     value = isnothing(bytes) ? C_NULL : room(Vector{UInt8}(bytes))
-    check(holdall_array_meta_file_write, a.handle, name, value, n)
-    return a
+    return check(write, handle, name, value, n)
 end
 
 "Returns a named value as bytes (JSON; in frames any bytes), or `nothing` if there is none."

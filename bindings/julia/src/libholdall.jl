@@ -453,6 +453,15 @@ holdall_table_slice(table, start, count, step, column_count, names, out, err) =
 holdall_table_copy(table, path, mode, format, options, err) =
     @ccall libholdall.holdall_table_copy(table::Ptr{holdall_table}, path::Cstring, mode::Int32, format::Int32, options::Ptr{holdall_options}, err::Ptr{holdall_error})::Int32
 
+holdall_table_meta_file_names(table, dst, dst_size, n, err) =
+    @ccall libholdall.holdall_table_meta_file_names(table::Ptr{holdall_table}, dst::Ptr{UInt8}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
+holdall_table_meta_file_read(table, name, dst, dst_size, n, err) =
+    @ccall libholdall.holdall_table_meta_file_read(table::Ptr{holdall_table}, name::Cstring, dst::Ptr{Cvoid}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
+holdall_table_meta_file_write(table, name, value, n, err) =
+    @ccall libholdall.holdall_table_meta_file_write(table::Ptr{holdall_table}, name::Cstring, value::Ptr{Cvoid}, n::Csize_t, err::Ptr{holdall_error})::Int32
+
 holdall_table_attr_count(table) =
     @ccall libholdall.holdall_table_attr_count(table::Ptr{holdall_table})::UInt32
 

@@ -160,6 +160,15 @@ Base.resize!(t::Table, n::Integer) = (check(holdall_table_truncate, t.handle, n)
 "Makes all changes durable and visible, all or none: rows and attributes."
 commit(t::Table) = (check(holdall_table_commit, t.handle); nothing)
 
+"Returns the names of the further files in the folder `meta` of a table in the BLZ RFC layout."
+meta_files(t::Table) = listed(sized(holdall_table_meta_file_names, t.handle))
+
+"Returns the bytes of such a file, or `nothing` if it does not exist."
+meta_file(t::Table, name) = found(holdall_table_meta_file_read, t.handle, name)
+
+"Sets the bytes of such a file; `nothing` removes it. The commit writes it."
+set_meta_file!(t::Table, name, bytes) = (set_file(holdall_table_meta_file_write, t.handle, name, bytes); t)
+
 "Returns an attribute of the table, JSON as bytes, or `nothing` if there is none."
 attr(t::Table, name) = value(holdall_table_attr_get, t.handle, name)
 

@@ -127,6 +127,15 @@ mktempdir() do folder
         @test meta_files(a) == ["units"]
         @test (String(meta_file(a, "units")), meta_file(a, "none")) == ("K", nothing)
 
+        t = create_table(joinpath(folder, "meta.blz"), (key = Int32,); format = :blz_rfc)
+        set_meta_file!(t, "units", "K")
+        set_meta_file!(t, "gone", "1")
+        set_meta_file!(t, "gone", nothing)
+        @test_throws HoldallError set_meta_file!(t, "../x", "1")
+        commit(t)
+        @test meta_files(t) == ["units"]
+        @test (String(meta_file(t, "units")), meta_file(t, "none")) == ("K", nothing)
+
         path = joinpath(folder, "followed.bcolz")
         writer = create_table(path, (key = Int32,))
         commit(writer)

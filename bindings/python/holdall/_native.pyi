@@ -758,6 +758,19 @@ class Table:
     def generation(self) -> int:
         """The number of commits through this object, and of refreshes that may have found one."""
 
+    def meta_file(self, name: str) -> bytes | None:
+        """Returns the bytes of such a file as it is now, or None if it does not exist.
+
+        >>> table.meta_file("units.json")
+        b'"K"'
+        """
+
+    @property
+    def meta_files(self) -> list[str]:
+        """The names of the further files in the folder meta of a table in the BLZ RFC layout, a list.
+        Other tables have none: their columns do.
+        """
+
     @property
     def names(self) -> list[str]:
         """The names of the columns, in order."""

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from . import _errors, _native
-from ._arrays import Array, spelled
+from ._arrays import Array, octets, spelled
 from ._attributes import decoded, encoded
 from ._casts import exact, natural
 from ._infos import TableInfo
@@ -222,6 +222,18 @@ class Table(Pickled, _native.Table):
         """
         value = encoded(self._format, value)
         self._set_attribute(name, value, None if column is None else self[column].name)
+
+    def set_meta_file(self, name, value):
+        """Sets the bytes of a further file in the folder meta of a table in the BLZ RFC layout.
+
+        name: as for Array.set_meta_file(). value: bytes; None removes the file. The commit writes
+        it.
+
+        Raises ArgumentError for another name, UnsupportedError for other tables.
+
+            >>> table.set_meta_file("units.json", b'"K"')
+        """
+        self._set_meta_file(name, None if value is None else octets(value))
 
     def slice(self, rows=slice(None), columns=None):
         """Returns rows of some columns as a read-only table that shares the files.

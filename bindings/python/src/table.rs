@@ -354,7 +354,40 @@ impl Table {
         self.change(py, |table| table.remove_column(name))
     }
 
-    // ---- attributes
+    // ---- metadata
+
+    /// The names of the further files in the folder meta of a table in the BLZ RFC layout, a list.
+    /// Other tables have none: their columns do.
+    #[getter]
+    fn meta_files(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.open.read(py, |table| {
+            self.open.callbacks.call(py, || table.meta_file_names())
+        })
+    }
+
+    /// Returns the bytes of such a file as it is now, or None if it does not exist.
+    ///
+    ///     >>> table.meta_file("units.json")
+    ///     b'"K"'
+    fn meta_file<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let content = self.open.read(py, |table| {
+            self.open.callbacks.call(py, || table.meta_file(name))
+        })?;
+        Ok(content.map(|content| PyBytes::new(py, &content)))
+    }
+
+    fn _set_meta_file(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        content: Option<&Bound<'_, PyBytes>>,
+    ) -> PyResult<()> {
+        let content = content.map(|content| content.as_bytes());
+        self.change(py, |table| match content {
+            Some(content) => table.set_meta_file(name, content),
+            None => table.remove_meta_file(name),
+        })
+    }
 
     /// The attributes as stored, a dict of bytes.
     ///
