@@ -50,7 +50,7 @@ export HOLDALL_FIXTURES MAKE CARGO PYTHON JOBS BUILD STAGE VENV CLOUD_VENV DOCS_
 # The steps below run in order: after a failure, later ones do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build stage venv install uninstall demo check check-fast check-long
+.PHONY: help build stage venv install uninstall demo check check-engines check-fast check-long
 .PHONY: bench debs docs fuzz clean
 
 help:
@@ -67,6 +67,7 @@ help:
 	@echo 'make check       every test, or PART="...": scripts rust c counts consumers tool docs peers'
 	@echo '                 languages engines;'
 	@echo '                 further parts: cloud mpi packages supply'
+	@echo '                 further engines: make check-engines, or ENGINE="...": torch'
 	@echo 'make check-long  the rigs at length, or RIG="...": $(RIG); further: tsan site;'
 	@echo '                 STATES=$(STATES) SEEDS=$(SEEDS) CRASHES=$(CRASHES) COMMITS=$(COMMITS)'
 	@echo '                 KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS)'
@@ -110,6 +111,9 @@ demo: build stage
 
 check:
 	@sh tests/run/check.sh $(PART)
+
+check-engines:
+	@sh tests/run/engines.sh $(ENGINE)
 
 check-fast:
 	@sh tests/run/fast.sh

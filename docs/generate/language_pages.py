@@ -86,14 +86,15 @@ def python(folder):
             cells = f"`{label.value}`", f"`HOLDALL_E_{status}`", *bases
             rows.append(f"| {' | '.join(cells)} |")
     out.append("\n".join(rows))
-    for name in ("bagz", "xarray"):
+    for name in ("bagz", "grain", "torch", "xarray"):
         module = ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))
         out += [f"## holdall.{name}", ast.get_docstring(module)]
         # Options are nested in their classes.
-        classes = [one.name for one in module.body if isinstance(one, ast.ClassDef)]
+        defined = (ast.ClassDef, ast.FunctionDef)
+        names = [one.name for one in module.body if isinstance(one, defined)]
         out += [
             f"::: holdall.{name}.{public}\n    options:\n      heading_level: 3"
-            for public in classes
+            for public in names
             if not public.startswith("_")
         ]
     return "\n\n".join(out)

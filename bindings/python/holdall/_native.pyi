@@ -824,6 +824,12 @@ def attribute_from_json(format_name: Any, json: Any) -> Any:
 def attribute_to_json(format_name: Any, stored: Any) -> Any:
     """Returns a stored attribute of a container of a format as JSON."""
 
+def epoch_numbers(n: int, seed: int, epoch: int, rank: int, world: int, start: int, count: int) -> Any:
+    """Returns record numbers of a shuffled epoch of n records, as Bag.epoch() has them.
+
+    start, count: the positions among those of the rank; fewer at the end.
+    """
+
 def identify(name: Path) -> tuple[str, str]:
     """Returns the format and kind of the container at a path, such as ("b2nd", "array")."""
 

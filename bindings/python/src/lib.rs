@@ -48,7 +48,7 @@ mod _native {
     #[pymodule_export]
     use super::buffers::Buffer;
     #[pymodule_export]
-    use super::maintenance::{identify, repair, verify, version};
+    use super::maintenance::{epoch_numbers, identify, repair, verify, version};
     #[pymodule_export]
     use super::records::Records;
     #[pymodule_export]

@@ -96,3 +96,25 @@ pub fn repair(name: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<
         .call(py, || holdall::repair(path, &given.options))?;
     Ok((repaired.retained, repaired.dropped))
 }
+
+/// Returns record numbers of a shuffled epoch of n records, as Bag.epoch() has them.
+///
+/// start, count: the positions among those of the rank; fewer at the end.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn epoch_numbers(
+    py: Python<'_>,
+    n: u64,
+    seed: u64,
+    epoch: u64,
+    rank: u32,
+    world: u32,
+    start: u64,
+    count: usize,
+) -> PyResult<Vec<u64>> {
+    crate::errors::Callbacks::default().call(py, || {
+        let mut numbers = holdall::Epoch::of_rank(n, seed, epoch, rank, world)?;
+        numbers.seek(epoch, start)?;
+        Ok(numbers.take(count).collect())
+    })
+}

@@ -1,0 +1,69 @@
+"""Items of a container for data loaders: records of a bag, rows of an array or a table."""
+
+import operator
+
+from . import _errors
+from ._arrays import Array
+from ._native import Bag
+from ._tables import Table
+from ._whole import identify
+
+
+def opened(source, options):
+    """Returns an open bag, array or table.
+
+    source: a path, a spec of a bag, or a handle that is open. Raises TypeError for other kinds.
+    """
+    if isinstance(source, (Bag, Array, Table)):
+        if options:
+            raise TypeError(f"{source!r} is open, options do not apply: {', '.join(options)}")
+        return source
+    kind = identify(source)[1]
+    types = {"bag": Bag, "array": Array, "table": Table}
+    if kind not in types:
+        raise _errors.TypeError(
+            f"{source}: wrong kind (expected a bag, an array or a table, found {kind})"
+        )
+    return types[kind](source, **options)
+
+
+class Items:
+    """A sequence of records of a bag (bytes), rows of an array, or rows of a table (dicts).
+
+    The arguments are those of holdall.torch.Items. Several threads may use it.
+    """
+
+    def __init__(self, source, columns=None, **options):
+        self._handle = opened(source, options)
+        if columns is not None:
+            if not isinstance(self._handle, Table):
+                raise _errors.TypeError("columns: only a table has columns")
+            self._handle = self._handle.slice(columns=columns)
+
+    def __len__(self):
+        return len(self._handle)
+
+    def __getitem__(self, i):
+        if isinstance(self._handle, Table):
+            return self.__getitems__([i])[0]
+        return self._handle[operator.index(i)]
+
+    def __getitems__(self, indices):
+        """Returns a list of the items of these numbers, read in one call."""
+        if isinstance(self._handle, Bag):
+            return self._handle.__getitems__(indices)
+        batch = self.batch(indices)
+        if isinstance(batch, dict):
+            return [dict(zip(batch, row)) for row in zip(*batch.values())]
+        return list(batch)
+
+    def batch(self, indices):
+        """Returns items as one object: a list of records, an array, or a dict of arrays."""
+        if isinstance(self._handle, Bag):
+            return self._handle.__getitems__(indices)
+        if isinstance(self._handle, Table):
+            return self._handle.read_points(indices)
+        return self._handle[list(indices)]
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self._handle!r})"
