@@ -107,7 +107,7 @@ impl Frame {
         }
         let mut chunk = Vec::new();
         blosc::encode(
-            self.params()?,
+            reader.layout.encoding_params()?,
             self.pending_chunk(i).unwrap_or_default(),
             &mut chunk,
             reader.threads.count(),

@@ -131,7 +131,7 @@ impl Frame {
         } else {
             self.span(i)?
         };
-        let fill = fill.truncated(to.reader.layout.params()?)?;
+        let fill = fill.truncated(to.reader.layout.encoding_params()?)?;
         to.put_chunk(new, (span.end - span.start) as usize, Encoded::Fill(fill))?;
         // uninitialized content stays uninitialized
         let never_set = self

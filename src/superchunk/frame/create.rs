@@ -137,6 +137,7 @@ impl NewFrame<'_> {
             ..self.params.clone()
         }
         .with_explicit_settings()?;
+        params.check(0)?;
         let mut header = Header::new(&params, self.chunk_bytes, self.sparse)?;
         header.metalayers = self
             .metalayers

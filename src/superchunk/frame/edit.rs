@@ -29,7 +29,7 @@ impl StagingTarget for FrameWriter {
 impl FrameWriter {
     fn encoder(&self) -> Result<ChunkEncoder<'_>> {
         Ok(ChunkEncoder {
-            params: self.reader.layout.params()?,
+            params: self.reader.layout.encoding_params()?,
             buffers: &self.buffers,
             memory_limit: self.reader.memory_limit,
         })
@@ -170,7 +170,7 @@ impl FrameWriter {
     /// Truncates the precision of the pending content from offset `from` on, so that it is read as
     /// it will be after it is encoded.
     fn truncate_pending(&mut self, from: usize) -> Result<()> {
-        let params = self.reader.layout.params()?;
+        let params = self.reader.layout.encoding_params()?;
         let Some(bits) = params.filters.truncation() else {
             return Ok(());
         };

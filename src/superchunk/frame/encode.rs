@@ -172,7 +172,7 @@ impl ChunkEncoder<'_> {
 impl FrameReader {
     /// Returns an encoded chunk that is filled with one item.
     pub(super) fn filled(&self, fill: &Fill, n: usize) -> Result<Vec<u8>> {
-        let params = self.layout.params()?;
+        let params = self.layout.encoding_params()?;
         let item = if let Fill::Item(item) = fill {
             Some(&item[..])
         } else {

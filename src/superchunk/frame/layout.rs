@@ -12,7 +12,7 @@ use super::parts::FrameParts;
 use super::vlmeta::{self, Variable};
 use crate::alloc;
 use crate::blosc::Params;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use std::ops::Range;
 
 /// What a frame contains, except for the content of its chunks.
@@ -141,6 +141,17 @@ impl FrameLayout {
         self.params
             .as_ref()
             .map_err(|e| e.clone().within(&self.name))
+    }
+
+    /// Returns the parameters, or an error if no chunk can be encoded with them.
+    pub(super) fn encoding_params(&self) -> Result<&Params> {
+        let params = self.params()?;
+        // options were checked before they were applied, so the header is the cause
+        params.check(0).map_err(|e| Error {
+            status: Status::Unsupported,
+            ..e.within(format_args!("{}: its header", self.name))
+        })?;
+        Ok(params)
     }
 
     /// Returns the number of encoded chunks.
