@@ -387,6 +387,41 @@ static void reading_writes_nothing(void)
     CHECK(before.st_ino == after.st_ino && before.st_size == after.st_size);
 }
 
+/* The ranges contain each of n items once, in order. */
+static void check_ranges(const uint64_t *firsts, const uint64_t *counts, size_t ranges, uint64_t n)
+{
+    uint64_t next = 0;
+    for (size_t i = 0; i < ranges; i++) {
+        CHECK(firsts[i] == next && counts[i] > 0);
+        next += counts[i];
+    }
+    EQUAL(next, n);
+}
+
+static void splits(void)
+{
+    holdall_bag_writer *w;
+    OK(holdall_bag_writer_open(in_tmp("splits.bag"), HOLDALL_CREATE, NULL, &w, &err));
+    for (int i = 0; i < 100; i++)
+        OK(holdall_bag_writer_append(w, "0123456789", (size_t)(i % 10), &err));
+    OK(holdall_bag_writer_commit(w, &err));
+    holdall_bag_writer_close(w);
+    holdall_bag *b;
+    OK(holdall_bag_open(in_tmp("splits.bag"), NULL, &b, &err));
+    uint64_t firsts[200], counts[200], bytes[200];
+    size_t n;
+    OK(holdall_bag_splits(b, 4, firsts, counts, bytes, &n, &err));
+    EQUAL(n, 4);
+    check_ranges(firsts, counts, n, 100);
+    EQUAL(bytes[0] + bytes[1] + bytes[2] + bytes[3], 450 + 100 * 8);
+    OK(holdall_bag_splits(b, 200, firsts, counts, bytes, &n, &err));
+    check_ranges(firsts, counts, n, 100);
+    CHECK(n > 50);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_splits(b, 0, firsts, counts, bytes, &n, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_splits(b, 4, firsts, counts, NULL, &n, &err));
+    holdall_bag_close(b);
+}
+
 int main(void)
 {
     RUN(every_form_is_read_back);
@@ -397,5 +432,6 @@ int main(void)
     RUN(append_many_preserves_order_and_refuses_invalid_offsets);
     RUN(the_checksum_is_that_of_the_content);
     RUN(reading_writes_nothing);
+    RUN(splits);
     return 0;
 }

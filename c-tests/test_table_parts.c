@@ -249,6 +249,31 @@ static void a_reader_sees_one_dataset(void)
     folder_clear(&new);
 }
 
+static void splits(void)
+{
+    enum { N = 5000 };
+    static int32_t a[N];
+    holdall_table_spec spec = {.struct_size = sizeof spec, .format = HOLDALL_FORMAT_BCOLZ};
+    spec.column_count = 1, spec.names = (const char *const[]){"a"};
+    spec.dtypes = (const char *const[]){"<i4"};
+    holdall_options *o = options_of(WITH(HOLDALL_OPT_CHUNK_BYTES, 4000));
+    holdall_table *t;
+    OK(holdall_table_create(in_tmp("splits"), HOLDALL_CREATE, &spec, o, &t, &err));
+    holdall_options_free(o);
+    OK(holdall_table_append(t, N, (const void *const[]){a}, (const size_t[]){sizeof a}, &err));
+    OK(holdall_table_commit(t, &err));
+    uint64_t firsts[9], counts[9], bytes[9];
+    size_t n;
+    OK(holdall_table_splits(t, 9, firsts, counts, bytes, &n, &err));
+    EQUAL(n, 5);
+    for (size_t i = 0; i < n; i++)
+        CHECK(firsts[i] == i * 1000 && counts[i] == 1000 && bytes[i] > 0);
+    OK(holdall_array_splits(holdall_table_column(t, 0), 2, firsts, counts, bytes, &n, &err));
+    CHECK(n == 2 && counts[0] + counts[1] == N && firsts[1] % 1000 == 0);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_splits(t, 0, firsts, counts, bytes, &n, &err));
+    holdall_table_close(t);
+}
+
 int main(void)
 {
     RUN(corrupt_attributes_affect_nothing_else);
@@ -256,5 +281,6 @@ int main(void)
     RUN(columns_are_changed_by_their_table);
     RUN(attributes_are_copied);
     RUN(a_reader_sees_one_dataset);
+    RUN(splits);
     return 0;
 }

@@ -114,6 +114,7 @@ mod engine {
     pub mod progress;
     pub mod repair;
     pub(crate) mod slice;
+    pub mod splits;
     pub mod superchunk;
     pub mod table;
     pub mod verify;

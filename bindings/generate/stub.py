@@ -21,7 +21,7 @@ from typing import Any, Iterable, Iterator, Literal, Sequence, Union
 import numpy as np
 from typing_extensions import Buffer, Self
 
-from ._infos import BagInfo
+from ._infos import BagInfo, Split
 from ._storage import Storage
 
 Path = Union[str, bytes, os.PathLike]
@@ -64,7 +64,7 @@ RESULTS = {
     "extend": "None", "Index.__getitem__": "int", "Index.get": "Any", "first": "int | None",
     "find": "list[int]", "find_many": "list[int | None]", "size": "int", "read_at": "bytes",
     "content": "bytes", "names": "list[str]", "file": "memoryview", "put": "None",
-    "version": "str", "identify": "tuple[str, str]", "read": "bytes", "read_chunk": "bytes",
+    "splits": "list[Split]", "version": "str", "identify": "tuple[str, str]", "read": "bytes", "read_chunk": "bytes",
     "read_raw": "bytes", "chunk_count": "int", "nbytes": "int", "ndim": "int", "itemsize": "int",
     "shape": "tuple[int, ...]", "dtype": "np.dtype", "meta_files": "list[str]",
     "meta_file": "bytes | None", "raw_attrs": "dict[str, bytes]", "read_object": "bytes",

@@ -105,6 +105,19 @@ func (a *Array) view(op string, f func(a *C.holdall_array, c *call) C.holdall_st
 	})
 }
 
+// Splits divides the rows, the indices of the first dimension, into at most n ranges, as Bag.Splits
+// does. They begin at chunks. Bytes is the share of the rows in the stored size: by chunk in Bloscpack
+// files and in frames whose index is in memory, otherwise by rows. Errors: ErrArgument if n is less
+// than 1; ErrType for an array without dimensions.
+func (a *Array) Splits(n int) (splits []Split, err error) {
+	err = a.view("splits", func(a *C.holdall_array, c *call) C.holdall_status {
+		return collect(&splits, n, c, func(most C.size_t, to [3]*C.uint64_t) C.holdall_status {
+			return C.holdall_array_splits(a, most, to[0], to[1], to[2], &c.n, &c.err)
+		})
+	})
+	return splits, err
+}
+
 // change makes a call that changes the array. It returns ErrState for a column.
 func (a *Array) change(op string,
 	f func(a *C.holdall_array, e *C.holdall_error) C.holdall_status) error {

@@ -135,6 +135,41 @@ func (b *Bag) Refresh() error {
 	})
 }
 
+// Split is a range of records or rows with its stored size in bytes.
+type Split struct {
+	First, Count, Bytes uint64
+}
+
+// Splits divides the records into at most n ranges of similar stored size, for programs that
+// distribute work. They contain each record once, in order; none is empty. They begin at shards where
+// that changes a size by at most an eighth of the mean. Bytes is an estimate for a slice with a step,
+// and for an interleaved bag of more than 16 shards. Errors: ErrArgument if n is less than 1.
+func (b *Bag) Splits(n int) (splits []Split, err error) {
+	err = b.view("splits", func(p unsafe.Pointer, c *call) C.holdall_status {
+		return collect(&splits, n, c, func(most C.size_t, to [3]*C.uint64_t) C.holdall_status {
+			return C.holdall_bag_splits((*C.holdall_bag)(p), most, to[0], to[1], to[2], &c.n, &c.err)
+		})
+	})
+	return splits, err
+}
+
+// collect makes a call that stores at most n ranges in three arrays, and c.n.
+func collect(splits *[]Split, n int, c *call,
+	f func(most C.size_t, to [3]*C.uint64_t) C.holdall_status) C.holdall_status {
+	most := n
+	if most < 0 {
+		most = 0
+	}
+	firsts, counts, sizes := make([]uint64, most), make([]uint64, most), make([]uint64, most)
+	status := f(C.size_t(most), [3]*C.uint64_t{numbers(firsts), numbers(counts), numbers(sizes)})
+	if status == C.HOLDALL_OK {
+		for i := 0; i < int(c.n); i++ {
+			*splits = append(*splits, Split{firsts[i], counts[i], sizes[i]})
+		}
+	}
+	return status
+}
+
 // Shard is one file of a bag.
 type Shard struct {
 	Name        string

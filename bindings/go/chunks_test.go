@@ -213,6 +213,39 @@ func TestArrayValues(t *testing.T) {
 	is(t, a.Copy(path+".x", Create, ArraySpec{Format: B2ND, Shape: []uint64{4}}), ErrArgument)
 }
 
+func TestSplits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t")
+	spec := TableSpec{Bcolz, []Column{{"key", "<i4"}}}
+	tab := must(CreateTable(path, Create, spec, ChunkBytes(4000)))
+	defer tab.Close()
+	done(t, tab.Append(3000, Bytes(make([]int32, 3000))))
+	done(t, tab.Commit())
+	firsts := func(splits []Split) (firsts []uint64) {
+		for _, s := range splits {
+			firsts = append(firsts, s.First)
+		}
+		return firsts
+	}
+	same(t, firsts(must(tab.Splits(9))), []uint64{0, 1000, 2000})
+	same(t, firsts(must(must(tab.Column("key")).Splits(3))), []uint64{0, 1000, 2000})
+	_, err := tab.Splits(-1)
+	is(t, err, ErrArgument)
+
+	w := must(WriteBag(path+".bagz", Create))
+	for i := 0; i < 10; i++ {
+		done(t, w.Append([]byte("record")))
+	}
+	done(t, w.Commit())
+	done(t, w.Close())
+	bag := must(OpenBag(path + ".bagz"))
+	defer bag.Close()
+	splits := must(bag.Splits(2))
+	same(t, firsts(splits), []uint64{0, 5})
+	if splits[1].Count != 5 || splits[1].Bytes != splits[0].Bytes {
+		t.Fatal(splits)
+	}
+}
+
 func TestTableMetaFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t")
 	tab := must(CreateTable(path, Create, TableSpec{BLZRFC, []Column{{"key", "<i4"}}}))

@@ -371,6 +371,18 @@ func (t *Table) Commit() error {
 	})
 }
 
+// Splits divides the rows into at most n ranges, as Array.Splits does. They begin at chunks of the
+// column with the largest stored size, and of the other columns as far as enough rows are the start of
+// a chunk in each.
+func (t *Table) Splits(n int) (splits []Split, err error) {
+	err = t.view("splits", func(p unsafe.Pointer, c *call) C.holdall_status {
+		return collect(&splits, n, c, func(most C.size_t, to [3]*C.uint64_t) C.holdall_status {
+			return C.holdall_table_splits((*C.holdall_table)(p), most, to[0], to[1], to[2], &c.n, &c.err)
+		})
+	})
+	return splits, err
+}
+
 // MetaFiles returns the names of the further files in the folder meta of a table in the BLZ RFC
 // layout, in order. Other tables have none: their columns do.
 func (t *Table) MetaFiles() ([]string, error) {

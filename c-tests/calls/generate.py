@@ -94,6 +94,15 @@ ARGUMENTS = {
     # of one function
     ("holdall_bag_index_find", "records"): "numbers(most)",
     ("holdall_bag_index_find_many", "records"): "numbers(count)",
+    ("holdall_array_splits", "firsts"): "numbers(most)",
+    ("holdall_array_splits", "counts"): "numbers(most)",
+    ("holdall_array_splits", "bytes"): "numbers(most)",
+    ("holdall_table_splits", "firsts"): "numbers(most)",
+    ("holdall_table_splits", "counts"): "numbers(most)",
+    ("holdall_table_splits", "bytes"): "numbers(most)",
+    ("holdall_bag_splits", "firsts"): "numbers(most)",
+    ("holdall_bag_splits", "counts"): "numbers(most)",
+    ("holdall_bag_splits", "bytes"): "numbers(most)",
     # writes nothing outside the bag
     ("holdall_bag_read_range_to", "offsets"): "numbers(count < 1000 ? count + 1 : 1)",
     ("holdall_bag_read_indices_to", "offsets"): "numbers(n + 1)",

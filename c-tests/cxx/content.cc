@@ -341,6 +341,10 @@ void tables()
     const table same(scratch("stars.blz"));
     EXPECT(same.read<name>("name") == back.read<name>("name") &&
            same.attr("from") == back.attr("from") && same.column("id").attr("unit") == "1");
+    const std::vector<split> splits = back.splits(2);
+    EXPECT(splits.size() == 1 && splits[0].first == 0 && splits[0].count == 3);
+    EXPECT(back.column("id").splits(4)[0].count == 3);
+    failure(HOLDALL_E_ARGUMENT, [&] { (void)back.splits(0); });
     table rfc = table::create(scratch("meta.blz"), mode::create, format::blz_rfc, {{"id", "<i8"}});
     rfc.set_meta_file("b", "\"K\"");
     rfc.set_meta_file("a", "");

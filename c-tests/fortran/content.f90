@@ -54,6 +54,7 @@ program content
   call ranks()
   call metadata_files()
   call metadata_files_of_a_table()
+  call splits()
   call runs()
   call memory()
   call bags()
@@ -209,6 +210,41 @@ contains
     call a%meta_file_read('none', value)
     call expect(.not. allocated(value), 'no metadata file')
     call a%close()
+  end subroutine
+
+  ! Ranges of rows that begin at chunks.
+  subroutine splits()
+    type(holdall_table) :: t
+    type(holdall_array) :: a
+    type(holdall_bag_writer) :: w
+    type(holdall_bag) :: b
+    type(holdall_options) :: o
+    type(holdall_error) :: err
+    integer(int64), allocatable :: firsts(:), counts(:), bytes(:)
+    integer(int64) :: id(3000)
+    integer :: i
+    id = [(int(i, int64), i=1, 3000)]
+    call o%set(HOLDALL_OPT_CHUNK_BYTES, 8000)
+    call t%create(folder // 'splits.bcolz', HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, ['id'], ['<i8'], o)
+    call t%put('id', id)
+    call t%append()
+    call t%commit()
+    call t%splits(7, firsts, counts, bytes)
+    call expect(size(firsts) == 3 .and. all(firsts == [1, 1001, 2001]) .and. all(counts == 1000), &
+        'splits of a table')
+    call t%splits(0, firsts, counts, bytes, err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'no splits')
+    call t%find_column('id', a)
+    call a%splits(3, firsts, counts, bytes)
+    call expect(all(firsts == [1, 1001, 2001]) .and. all(bytes > 0), 'splits of an array')
+    call w%open(folder // 'splits.bagz', HOLDALL_CREATE)
+    do i = 1, 10
+      call w%append('record')
+    end do
+    call w%commit()
+    call b%open(folder // 'splits.bagz')
+    call b%splits(2, firsts, counts, bytes)
+    call expect(all(firsts == [1, 6]) .and. all(counts == 5), 'splits of a bag')
   end subroutine
 
   subroutine metadata_files_of_a_table()

@@ -327,6 +327,13 @@ pub fn run(data: &[u8]) {
     let Some(mut a) = open(&folder, Mode::Read) else {
         return;
     };
+    if let Ok(splits) = a.splits(5) {
+        let end = splits.iter().fold(0, |end, split| {
+            assert!(split.first == end && split.count > 0, "{splits:?}");
+            end + split.count
+        });
+        assert_eq!(Some(&end), a.shape().first());
+    }
     let mut nothing = [0; 0];
     let _ = (
         a.dtype_text(),

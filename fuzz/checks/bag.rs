@@ -25,6 +25,13 @@ pub fn run(data: &[u8]) {
     let Ok(bag) = Bag::open_in(&[path], &o) else {
         return;
     };
+    if let Ok(splits) = bag.splits(5) {
+        let end = splits.iter().fold(0, |end, split| {
+            assert!(split.first == end && split.count > 0, "{splits:?}");
+            end + split.count
+        });
+        assert_eq!(end, bag.size());
+    }
     let n = bag.size().min(64);
     let each: Vec<_> = (0..n).map(|i| bag.read(i)).collect();
     match bag.read_range(0, n) {

@@ -297,6 +297,21 @@ holdall_status holdall_array_copy(const holdall_array *array,
                                   const holdall_options *options,
                                   holdall_error *err);
 
+/* Divides the rows, the indices of the first dimension, into ranges that begin at chunks, as
+ * holdall_bag_splits() does. bytes[i]: the share of the rows in the stored size: by chunk in
+ * Bloscpack files and in frames whose index is in memory, otherwise by rows.
+ *
+ * Returns:
+ * - HOLDALL_E_TYPE: no dimensions. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_splits(const holdall_array *array,
+                                    size_t most,
+                                    uint64_t *firsts,
+                                    uint64_t *counts,
+                                    uint64_t *bytes,
+                                    size_t *n,
+                                    holdall_error *err);
+
 /* Computes a checksum (see holdall_checksum_compute()) of dtype, shape and items, however they
  * are stored: of the dtype ("<f8", as NumPy prints it), a NUL, ndim and the lengths as 8 bytes
  * each, little-endian, and the items in C order. Returns as holdall_array_read(). */

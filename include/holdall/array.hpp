@@ -100,6 +100,8 @@ public:
         detail::call(holdall_array_fill_value_get, get(), &value, &n);
         return {value, n};
     }
+    // Divides the rows into ranges that begin at chunks: see holdall_array_splits().
+    std::vector<split> splits(std::size_t most) const { return detail::splits(holdall_array_splits, get(), most); }
     // Returns the names of the further files in the folder meta of a dataset.
     std::vector<std::string> meta_files() const
     {

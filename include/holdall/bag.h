@@ -107,6 +107,27 @@ HOLDALL_API const char *holdall_bag_shard_name(const holdall_bag *bag, uint32_t 
 /* Returns the number of records in shard i. */
 HOLDALL_API uint64_t holdall_bag_shard_record_count(const holdall_bag *bag, uint32_t i);
 
+/* Divides the records into ranges of similar stored size, for programs that distribute work.
+ *
+ * - most: the maximum number of ranges, for which the arrays have room.
+ * - firsts[i], counts[i]: the first record of range i, of *n ranges, and the number of its
+ *   records, 1 or more. The ranges contain each record once, in order. They begin at shards
+ *   where that changes a size by at most an eighth of the mean.
+ * - bytes[i]: the size of the stored records and their limits; an estimate for a slice with a
+ *   step, and for an interleaved bag of more than 16 shards.
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: most is 0.
+ * - HOLDALL_E_STATE: see base.h. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_bag_splits(const holdall_bag *bag,
+                                  size_t most,
+                                  uint64_t *firsts,
+                                  uint64_t *counts,
+                                  uint64_t *bytes,
+                                  size_t *n,
+                                  holdall_error *err);
+
 /* Reads record i into dst; *n is its size in bytes.
  *
  * Returns:

@@ -94,6 +94,9 @@ public:
     // Moves to the newest commit. Names of shards become invalid; batches, slices, streams and
     // indexes stay at the earlier commit.
     void refresh() { call(holdall_bag_refresh, get()); }
+    // Divides the records into at most `most` ranges of similar stored size, for programs that
+    // distribute work: see holdall_bag_splits().
+    std::vector<split> splits(std::size_t most) const { return detail::splits(holdall_bag_splits, get(), most); }
     std::uint32_t shard_count() const noexcept { return holdall_bag_shard_count(get()); }
     std::string_view shard_name(std::uint32_t i) const noexcept
     {

@@ -49,6 +49,11 @@ private:
     std::int64_t position_ = -1;
 };
 
+// A range of records or rows with its stored size in bytes: see splits().
+struct split {
+    std::uint64_t first, count, bytes;
+};
+
 namespace detail {
 
 // The element type of a contiguous container.
@@ -187,6 +192,18 @@ template <class C, class F, class... A> C sized_for(callback *from, F *f, A... a
     return out;
 }
 template <class C, class F, class... A> C sized(F *f, A... arguments) { return sized_for<C>(nullptr, f, arguments...); }
+
+// Returns the ranges that f(handle, most, firsts, counts, bytes, &n, &error) stores.
+template <class H, class F> std::vector<split> splits(F *f, const H *handle, std::size_t most)
+{
+    std::vector<std::uint64_t> firsts(most), counts(most), sizes(most);
+    std::size_t n = 0;
+    call(f, handle, most, firsts.data(), counts.data(), sizes.data(), &n);
+    std::vector<split> out;
+    for (std::size_t i = 0; i < n; i++)
+        out.push_back({firsts[i], counts[i], sizes[i]});
+    return out;
+}
 
 // Returns the names in a text in which a NUL follows each.
 inline std::vector<std::string> listed(const std::string &text)

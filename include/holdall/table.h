@@ -123,6 +123,18 @@ holdall_status holdall_table_get_info(const holdall_table *table,
                                       holdall_table_info *info,
                                       holdall_error *err);
 
+/* Divides the rows as holdall_array_splits() does. The ranges begin at chunks of the column with
+ * the largest stored size, and of the other columns as far as enough rows are the start of a
+ * chunk in each. bytes[i]: of all columns. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_splits(const holdall_table *table,
+                                    size_t most,
+                                    uint64_t *firsts,
+                                    uint64_t *counts,
+                                    uint64_t *bytes,
+                                    size_t *n,
+                                    holdall_error *err);
+
 /* Reads the rows start, start + step, ... (count of them) of some columns.
  *
  * - names: column_count names of columns; NULL: all columns, in order, and column_count must be

@@ -154,6 +154,8 @@ public:
     void truncate(std::uint64_t row_count) { call(holdall_table_truncate, get(), row_count); }
     void commit() { call(holdall_table_commit, get()); }
 
+    // Divides the rows into ranges that begin at chunks: see holdall_table_splits().
+    std::vector<split> splits(std::size_t most) const { return detail::splits(holdall_table_splits, get(), most); }
     // Returns the names of the further files in the folder meta of a table in the BLZ RFC layout.
     std::vector<std::string> meta_files() const
     {

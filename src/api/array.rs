@@ -4,7 +4,7 @@
 use super::follower::Follower;
 use super::{
     Checksum, Element, Encoding, Error, Format, ItemType, Location, Options, Result, Selection,
-    element,
+    Split, element,
 };
 use crate::array::Array as EngineArray;
 use crate::dataset::create::ArraySpec;
@@ -309,6 +309,17 @@ impl Array {
     pub fn set_fill<T: Element>(&mut self, value: T) -> Result<()> {
         element::check::<T>(self.inner.dtype())?;
         self.set_fill_bytes(element::bytes(&[value]))
+    }
+
+    /// Divides the rows, the indices of the first dimension, into at most `n` ranges for programs
+    /// that distribute work. They contain each row once, in order; none is empty, they begin at
+    /// chunks, and their stored sizes are similar. Nothing is decoded.
+    ///
+    /// [`Split::bytes`] is the share of the rows in the stored size: by chunk in Bloscpack files and
+    /// in frames whose index is in memory, otherwise by rows. It fails with
+    /// [`Status::Type`](crate::Status::Type) for an array without dimensions.
+    pub fn splits(&self, n: usize) -> Result<Vec<Split>> {
+        self.inner.splits(n as u64).map_err(Error)
     }
 
     // ---- metadata files

@@ -4,7 +4,7 @@
 use super::follower::Follower;
 use super::{
     ArrowReader, BagLimits, BagShards, BagWriter, Checksum, Codec, Error, Integrity, Location,
-    Options, Records, Result, Stream,
+    Options, Records, Result, Split, Stream,
 };
 use crate::arrow::batch_source::BagStream;
 use crate::bag::codec::Codec as EngineCodec;
@@ -185,6 +185,33 @@ impl Bag {
     pub fn checksum(&self, checksum: Checksum) -> Result<(Vec<u8>, Integrity)> {
         let (value, filled) = self.inner.checksum(checksum.engine()).map_err(Error)?;
         Ok((value, Integrity::of(filled)))
+    }
+
+    /// Divides the records into at most `n` ranges, [`Split`]s, for programs that distribute work.
+    /// They contain each record once, in order; none is empty, and their stored sizes are similar.
+    /// They begin at shards where that changes a size by at most an eighth of the mean. Nothing is
+    /// decoded.
+    ///
+    /// [`Split::bytes`] is the size of the stored records and their limits. It is an estimate for a
+    /// slice with a step, and for an interleaved bag of more than 16 shards.
+    ///
+    /// ```
+    /// # use holdall::{Bag, BagWriter, Options};
+    /// # let name = format!("holdall-doc-splits-{}.bagz", std::process::id());
+    /// # let path = std::env::temp_dir().join(name);
+    /// # let mut writer = BagWriter::replace(&path, &Options::new())?;
+    /// # writer.append_many(&["zero", "one", "two", "three"])?;
+    /// # writer.commit()?;
+    /// let bag = Bag::open(&path)?;
+    /// for split in bag.splits(2)? {
+    ///     let part = bag.slice(split.first..split.first + split.count)?;
+    ///     println!("{} records in {} bytes", part.len(), split.bytes);
+    /// }
+    /// # std::fs::remove_file(path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn splits(&self, n: usize) -> Result<Vec<Split>> {
+        self.inner.splits(n as u64).map_err(Error)
     }
 
     // ---- records

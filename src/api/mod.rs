@@ -54,6 +54,7 @@ pub use self::table::{Table, Values};
 pub use crate::dtype::{Field, Kind as ItemKind, Type as ItemType};
 pub use crate::error::Status;
 pub use crate::format::{Format, Kind};
+pub use crate::splits::Split;
 
 macro_rules! debug {
     ($type:ty: $($property:ident)*) => {

@@ -6,7 +6,7 @@ use super::follower::Follower;
 use super::selection::check_buffer;
 use super::{
     Array, ArrowArrayStream, ArrowReader, Element, Error, Format, Integrity, Location, Options,
-    Result, element,
+    Result, Split, element,
 };
 use crate::array::Array as EngineArray;
 use crate::arrow::batch_source::TableStream;
@@ -247,6 +247,13 @@ impl Table {
     /// Returns the format.
     pub fn format(&self) -> Format {
         self.inner.format()
+    }
+
+    /// Divides the rows into at most `n` ranges, as [`Array::splits`] does. They begin at chunks of
+    /// the column with the largest stored size, and of the other columns as far as enough rows are
+    /// the start of a chunk in each. [`Split::bytes`] is the sum of those of the columns.
+    pub fn splits(&self, n: usize) -> Result<Vec<Split>> {
+        self.inner.splits(n as u64).map_err(Error)
     }
 
     // ---- rows

@@ -72,11 +72,15 @@ macro_rules! dispatch_mut {
 
 impl Body {
     /// Returns the array of which a view is one, otherwise the array itself.
-    fn base(&self) -> &Body {
+    pub fn base(&self) -> &Body {
         match self {
             Body::View(view) => view.base(),
             body => body,
         }
+    }
+
+    pub fn nbytes(&self) -> u64 {
+        dispatch!(self, a => a.nbytes())
     }
 
     pub fn shape(&self) -> &[u64] {
@@ -533,6 +537,18 @@ impl Array {
         self.body.blockshape()
     }
 
+    pub(super) fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// Returns the dimension of the array that stores the items that dimension `d` is, if it has it.
+    pub(super) fn stored_axis(&self, d: usize) -> Option<usize> {
+        match &*self.body {
+            Body::View(view) => view.axis(d),
+            body => (d < body.shape().len()).then_some(d),
+        }
+    }
+
     /// Returns where the indices of dimension `d` are in the array that stores them.
     pub fn along(&self, d: usize) -> Along {
         let body = match &*self.body {
@@ -589,7 +605,7 @@ impl Array {
 
     /// Returns the size of all items in bytes.
     pub fn nbytes(&self) -> u64 {
-        dispatch!(&*self.body, a => a.nbytes())
+        self.body.nbytes()
     }
 
     /// Returns the size in bytes of the file as of the last commit.

@@ -64,6 +64,9 @@ impl Store for Frame {
     fn cbytes(&self) -> Result<u64> {
         self.cbytes()
     }
+    fn stored_ends(&self) -> Option<Vec<(u64, u64)>> {
+        self.stored_ends()
+    }
     fn chunk_span(&self, at: u64) -> Range<u64> {
         let chunk = self.chunk_bytes() as u64;
         if let Some(number) = at.checked_div(chunk) {

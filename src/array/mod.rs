@@ -35,6 +35,7 @@ pub mod msgpack_json;
 pub mod nd;
 mod new_location;
 pub mod selection;
+pub mod splits;
 pub mod store;
 #[cfg(test)]
 mod tests;

@@ -32,6 +32,11 @@ pub trait Store: Any + Send + Sync {
     fn nbytes(&self) -> u64;
     /// Returns the number of bytes on disk.
     fn cbytes(&self) -> Result<u64>;
+    /// Returns, for each chunk, the end of its content and the stored size up to there, if the sizes
+    /// are known without reading.
+    fn stored_ends(&self) -> Option<Vec<(u64, u64)>> {
+        None
+    }
     /// Returns the content range of the chunk that holds, or will hold, byte `at`.
     fn chunk_span(&self, at: u64) -> Range<u64>;
     /// Returns the number of content bytes per chunk. The last chunk may be shorter. After
@@ -212,6 +217,9 @@ impl Store for Bloscpack {
     }
     fn cbytes(&self) -> Result<u64> {
         self.cbytes()
+    }
+    fn stored_ends(&self) -> Option<Vec<(u64, u64)>> {
+        Some(self.stored_ends())
     }
     fn chunk_span(&self, at: u64) -> Range<u64> {
         self.chunk_span(at)

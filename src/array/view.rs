@@ -83,9 +83,14 @@ impl View {
         is_box.then(|| self.dims.iter().map(|dim| dim.origin).collect())
     }
 
+    /// Returns the dimension of the array that dimension `d` of the view is, if it has it.
+    pub fn axis(&self, d: usize) -> Option<usize> {
+        self.axes.get(d).copied().flatten()
+    }
+
     /// Returns where the indices of dimension `d` are in the array.
     pub fn along(&self, d: usize) -> Along {
-        let axis = self.axes.get(d).copied().flatten();
+        let axis = self.axis(d);
         let of = |axis: usize| Some((axis, *self.dims.get(axis)?));
         let Some((axis, dim)) = axis.and_then(of) else {
             return Along {

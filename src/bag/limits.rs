@@ -245,6 +245,13 @@ impl Limits {
         Ok(out)
     }
 
+    /// Returns `bound(i)`. The caller must call [`Limits::check_unchanged`] before it uses it.
+    pub fn bound(&self, i: u64) -> Result<u64> {
+        let bounds = self.bounds(i, 0)?;
+        let bound = bounds.first().copied();
+        bound.ok_or_else(|| fail!(Range, "no limit {i}"))
+    }
+
     /// Reads the bytes of the limits from `from` on.
     fn fetch(&self, from: u64, dst: &mut [u8]) -> Result<()> {
         let Storage::Disk { file, base, .. } = &self.storage else {

@@ -23,6 +23,7 @@ mod read;
 mod repair;
 pub mod shard;
 pub mod spec;
+mod splits;
 mod stream;
 mod verify;
 mod writer;

@@ -1,5 +1,6 @@
 //! The C functions for arrays.
 
+use super::bag::give_splits;
 use super::checksum::content_checksum;
 use super::constants::{checksum_number, format, format_number, mode, order_number};
 use super::container::{holdall_format, holdall_mode, wrong_kind};
@@ -744,6 +745,30 @@ pub unsafe extern "C" fn holdall_array_copy(
         ];
         let format = array_format(spec.format)?;
         any::copy(a, new_location(&to), mode, format, shapes, &options).map(or_skipped)
+    })
+}
+
+/// Divides the rows, the indices of the first dimension, into ranges that begin at chunks, as
+/// holdall_bag_splits() does. bytes[i]: the share of the rows in the stored size: by chunk in
+/// Bloscpack files and in frames whose index is in memory, otherwise by rows.
+///
+/// Returns:
+/// - HOLDALL_E_TYPE: no dimensions.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_splits(
+    array: *const holdall_array,
+    most: usize,
+    firsts: *mut u64,
+    counts: *mut u64,
+    bytes: *mut u64,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(array), err, |a| {
+        give_splits(most, [firsts, counts, bytes], n, |most| {
+            a.inner.splits(most)
+        })
     })
 }
 

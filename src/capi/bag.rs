@@ -14,6 +14,7 @@ use crate::format::{Format, Kind};
 use crate::io::Folder;
 use crate::options::Options;
 use crate::parallel::get_or_init;
+use crate::splits::Split;
 use crate::superchunk::bloscpack;
 use crate::watch::{Reopen, Source, Watch, reopened};
 use std::ffi::{CString, OsStr, c_char, c_void};
@@ -288,6 +289,59 @@ pub unsafe extern "C" fn holdall_bag_shard_record_count(bag: *const holdall_bag,
         let shard = borrow(bag).and_then(|b| b.bag.each_shard().nth(i as usize));
         shard.map_or(0, |(_, n)| n)
     })
+}
+
+/// Divides the records into ranges of similar stored size, for programs that distribute work.
+///
+/// - most: the maximum number of ranges, for which the arrays have room.
+/// - firsts[i], counts[i]: the first record of range i, of *n ranges, and the number of its records,
+///   1 or more. The ranges contain each record once, in order. They begin at shards where that
+///   changes a size by at most an eighth of the mean.
+/// - bytes[i]: the size of the stored records and their limits; an estimate for a slice with a step,
+///   and for an interleaved bag of more than 16 shards.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: most is 0.
+/// - HOLDALL_E_STATE: see base.h.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_splits(
+    bag: *const holdall_bag,
+    most: usize,
+    firsts: *mut u64,
+    counts: *mut u64,
+    bytes: *mut u64,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(bag), err, |b| {
+        give_splits(most, [firsts, counts, bytes], n, |most| b.bag.splits(most))
+    })
+}
+
+/// Copies ranges to the caller's arrays, which have room for `most`.
+pub(super) fn give_splits(
+    most: usize,
+    arrays: [*mut u64; 3],
+    n: *mut usize,
+    divide: impl FnOnce(u64) -> Result<Vec<Split>>,
+) -> Result<holdall_status> {
+    for (array, name) in arrays.into_iter().zip(["firsts", "counts", "bytes"]) {
+        check_room(array, most, name)?;
+    }
+    let n = required(n, "n")?;
+    let splits = divide(most as u64)?;
+    let room = |to| filled(to, splits.len(), 0, "an array");
+    let [firsts, counts, bytes] = arrays;
+    let arrays = room(firsts)?
+        .iter_mut()
+        .zip(room(counts)?)
+        .zip(room(bytes)?);
+    for (split, ((first, count), size)) in splits.iter().zip(arrays) {
+        (*first, *count, *size) = (split.first, split.count, split.bytes);
+    }
+    *n = splits.len();
+    Ok(HOLDALL_OK)
 }
 
 /// Reads record i into dst; *n is its size in bytes.

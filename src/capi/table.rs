@@ -4,6 +4,7 @@ use super::array::{
     attr_value, c_names, destination, give_bytes, give_file, give_names, holdall_array,
     new_location, text, utf8,
 };
+use super::bag::give_splits;
 use super::constants::{format, format_number, mode};
 use super::container::{holdall_format, holdall_mode, wrong_kind};
 use super::guard::*;
@@ -337,6 +338,27 @@ pub unsafe extern "C" fn holdall_table_get_info(
 ) -> holdall_status {
     guard_handle(borrow(table), err, |t| {
         write_struct(info, "info", t.info()?)
+    })
+}
+
+/// Divides the rows as holdall_array_splits() does. The ranges begin at chunks of the column with the
+/// largest stored size, and of the other columns as far as enough rows are the start of a chunk in
+/// each. bytes[i]: of all columns.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_splits(
+    table: *const holdall_table,
+    most: usize,
+    firsts: *mut u64,
+    counts: *mut u64,
+    bytes: *mut u64,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(table), err, |t| {
+        give_splits(most, [firsts, counts, bytes], n, |most| {
+            t.inner.splits(most)
+        })
     })
 }
 

@@ -11,6 +11,7 @@ mod copy;
 mod meta_files;
 mod read;
 mod repair;
+mod splits;
 #[cfg(test)]
 mod tests;
 mod view;

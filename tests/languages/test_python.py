@@ -343,6 +343,17 @@ class Tables(Case):
                 if t.info.format == "bcolz":  # the others do not store it apart from the chunks
                     self.assertEqual({t[name].codec for name in t}, {"blosclz"})
 
+    def test_splits(self):
+        with holdall.Table.create(self.path(), {"a": "<f8", "b": "<i4"}, chunk_bytes=8000) as t:
+            t.append({"a": np.arange(10000.0), "b": np.arange(10000, dtype="<i4")})
+            t.commit()
+            self.assertEqual([s[:2] for s in t.splits(5)], [(i * 2000, 2000) for i in range(5)])
+            self.assertEqual([s[:2] for s in t["a"].splits(99)], [(i * 1000, 1000) for i in range(10)])
+            with t.slice(slice(500, None)) as part:
+                self.assertEqual([s.first for s in part.splits(5)[1:]], [i * 2000 - 500 for i in range(1, 5)])
+            with self.assertRaises(holdall.ArgumentError):
+                t.splits(0)
+
     def test_metadata_files(self):
         path = self.path(".blz")
         with holdall.Table.create(path, {"a": "<i2"}, "blz_rfc") as t:
@@ -450,6 +461,19 @@ class Bags(Case):
             for start, stop in ((0, 50), (52, None), (51, 40)):
                 with self.assertRaises(ValueError):
                     bag.index(b"twice", start, stop)
+
+    def test_splits(self):
+        with holdall.Bag(self.bag([b"x" * (i % 50) for i in range(1000)], ".bag")) as bag:
+            for n in (1, 7, 2000):
+                splits = bag.splits(n)
+                self.assertEqual([i for s in splits for i in range(s.first, s.first + s.count)], list(range(1000)))
+                self.assertEqual((len(splits) <= n, sum(s.bytes for s in splits)), (True, 24500 + 8000))
+            first, count, size = bag[::-1].splits(4)[0]
+            self.assertEqual((first, abs(count - 250) < 20, abs(size - 8125) < 100), (0, True, True))
+            self.assertEqual((bag[:0].splits(3), repr(bag[:1].splits(3))), ([], "[Split(first=0, count=1, bytes=8)]"))
+            for wrong, error in ((0, holdall.ArgumentError), (-1, OverflowError), ("1", TypeError)):
+                with self.assertRaises(error):
+                    bag.splits(wrong)
 
     def test_index(self):
         bag = holdall.Bag(self.bag([b"a", b"b", b"a", b""] * 10))

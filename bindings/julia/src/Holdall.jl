@@ -23,7 +23,7 @@ module Holdall
 export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, MemoryFiles, Schunk, SchunkStream, Storage, Table
 export attr, checksum, commit, copy_to, create_array, create_schunk, create_table, eachchunk, finish, generation
 export identify, info, meta_file, meta_files, read_rows, refresh!, repair, set_attr!, set_meta_file!, slice
-export verify
+export splits, verify
 
 # The name for the system's loader. ENV["HOLDALL_LIB"], read when the package is compiled, is the
 # path to use instead.

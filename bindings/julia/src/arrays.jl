@@ -183,6 +183,15 @@ Base.resize!(a::ChunkedArray, dims...) = (check(holdall_array_resize, a.handle, 
 "Makes all changes durable and visible, content and shape together."
 commit(a::ChunkedArray) = (check(holdall_array_commit, a.handle); nothing)
 
+"""
+    splits(array, n)
+
+Divides the indices of the last dimension into at most n ranges, as `splits(bag, n)` does. They begin at
+chunks. `bytes` is the share of the range in the stored size: by chunk in Bloscpack files and in frames
+whose index is in memory, otherwise by indices.
+"""
+splits(a::ChunkedArray, n) = ranges(holdall_array_splits, a.handle, n)
+
 "Returns the names of the further files in the folder `meta` of a dataset."
 meta_files(a::ChunkedArray) = listed(sized(holdall_array_meta_file_names, a.handle))
 

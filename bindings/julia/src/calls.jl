@@ -168,3 +168,12 @@ mode_of(mode) = (r = HOLDALL_READ, a = HOLDALL_APPEND, x = HOLDALL_CREATE, w = H
 
 "Returns the versions of the library and its codecs as text."
 version() = unsafe_string(holdall_version_text())
+
+# Returns the ranges that a call stores in three arrays.
+function ranges(f, handle, most)
+    firsts, counts, sizes = (zeros(UInt64, most) for _ in 1:3)
+    n = Ref{Csize_t}(0)
+    check(f, handle, most, room(firsts), room(counts), room(sizes), n)
+    range(i) = (first = Int(firsts[i]) + 1, count = Int(counts[i]), bytes = Int(sizes[i]))
+    return [range(i) for i in 1:n[]]
+end

@@ -354,6 +354,9 @@ holdall_array_remove(array, axis, start, count, err) =
 holdall_array_copy(array, path, mode, spec, options, err) =
     @ccall libholdall.holdall_array_copy(array::Ptr{holdall_array}, path::Cstring, mode::Int32, spec::Ptr{holdall_array_spec}, options::Ptr{holdall_options}, err::Ptr{holdall_error})::Int32
 
+holdall_array_splits(array, most, firsts, counts, bytes, n, err) =
+    @ccall libholdall.holdall_array_splits(array::Ptr{holdall_array}, most::Csize_t, firsts::Ptr{UInt64}, counts::Ptr{UInt64}, bytes::Ptr{UInt64}, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
 holdall_array_checksum(array, kind, dst, dst_size, checksum_size, err) =
     @ccall libholdall.holdall_array_checksum(array::Ptr{holdall_array}, kind::Int32, dst::Ptr{Cvoid}, dst_size::Csize_t, checksum_size::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
 
@@ -440,6 +443,9 @@ holdall_table_column_row_count(table, i) =
 
 holdall_table_get_info(table, info, err) =
     @ccall libholdall.holdall_table_get_info(table::Ptr{holdall_table}, info::Ptr{holdall_table_info}, err::Ptr{holdall_error})::Int32
+
+holdall_table_splits(table, most, firsts, counts, bytes, n, err) =
+    @ccall libholdall.holdall_table_splits(table::Ptr{holdall_table}, most::Csize_t, firsts::Ptr{UInt64}, counts::Ptr{UInt64}, bytes::Ptr{UInt64}, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
 
 holdall_table_read_rows(table, start, count, step, column_count, names, dsts, dst_sizes, err) =
     @ccall libholdall.holdall_table_read_rows(table::Ptr{holdall_table}, start::UInt64, count::UInt64, step::UInt64, column_count::UInt32, names::Ptr{Ptr{UInt8}}, dsts::Ptr{Ptr{Cvoid}}, dst_sizes::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
@@ -629,6 +635,9 @@ holdall_bag_shard_name(bag, i) =
 
 holdall_bag_shard_record_count(bag, i) =
     @ccall libholdall.holdall_bag_shard_record_count(bag::Ptr{holdall_bag}, i::UInt32)::UInt64
+
+holdall_bag_splits(bag, most, firsts, counts, bytes, n, err) =
+    @ccall libholdall.holdall_bag_splits(bag::Ptr{holdall_bag}, most::Csize_t, firsts::Ptr{UInt64}, counts::Ptr{UInt64}, bytes::Ptr{UInt64}, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
 
 holdall_bag_read(bag, i, dst, dst_size, n, err) =
     @ccall libholdall.holdall_bag_read(bag::Ptr{holdall_bag}, i::UInt64, dst::Ptr{Cvoid}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32

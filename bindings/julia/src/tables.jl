@@ -160,6 +160,15 @@ Base.resize!(t::Table, n::Integer) = (check(holdall_table_truncate, t.handle, n)
 "Makes all changes durable and visible, all or none: rows and attributes."
 commit(t::Table) = (check(holdall_table_commit, t.handle); nothing)
 
+"""
+    splits(table, n)
+
+Divides the rows into at most n ranges, as `splits(array, n)` does. They begin at chunks of the column
+with the largest stored size, and of the other columns as far as enough rows are the start of a chunk in
+each.
+"""
+splits(t::Table, n) = ranges(holdall_table_splits, t.handle, n)
+
 "Returns the names of the further files in the folder `meta` of a table in the BLZ RFC layout."
 meta_files(t::Table) = listed(sized(holdall_table_meta_file_names, t.handle))
 

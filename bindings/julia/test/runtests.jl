@@ -136,6 +136,13 @@ mktempdir() do folder
         @test meta_files(t) == ["units"]
         @test (String(meta_file(t, "units")), meta_file(t, "none")) == ("K", nothing)
 
+        t = create_table(joinpath(folder, "splits.bcolz"), (key = Int32,); chunk_bytes = 4000)
+        append!(t, (key = zeros(Int32, 3000),))
+        commit(t)
+        @test [(s.first, s.count) for s in splits(t, 9)] == [(1, 1000), (1001, 1000), (2001, 1000)]
+        @test [s.first for s in splits(t[:key], 3)] == [1, 1001, 2001]
+        @test_throws HoldallError splits(t, 0)
+
         path = joinpath(folder, "followed.bcolz")
         writer = create_table(path, (key = Int32,))
         commit(writer)

@@ -33,7 +33,7 @@ from ._errors import (
     MissingError, RangeError, StateError, TypeError, UncommittedWarning, UnsupportedError, VersionError,
 )  # fmt: skip
 from ._infos import (
-    ArrayInfo, BagInfo, ChunkInfo, RepairResult, SchunkInfo, TableInfo, VerifyResult,
+    ArrayInfo, BagInfo, ChunkInfo, RepairResult, SchunkInfo, Split, TableInfo, VerifyResult,
 )  # fmt: skip
 from ._native import Bag, BagWriter, Index, Memory, MemoryFiles, Records, Stream, version
 from ._schunks import Schunk, SchunkStream
@@ -48,7 +48,7 @@ collections.abc.Sequence.register(Records)
 __all__ = [
     "Array", "ArrayInfo", "Bag", "BagInfo", "BagWriter", "ChunkInfo", "DamageWarning", "Error",
     "Fault", "Index", "Memory", "MemoryFiles", "Records", "RepairResult", "Schunk", "SchunkInfo",
-    "SchunkStream", "Storage", "Stream", "Table", "TableInfo",
+    "SchunkStream", "Split", "Storage", "Stream", "Table", "TableInfo",
     "UncommittedWarning", "VerifyResult", "identify", "repair", "verify", "version",
     "ArgumentError", "BusyError", "CallbackError", "CancelledError", "ChecksumError", "CodecError",
     "ExistsError", "FormatError", "InternalError", "LimitError", "MissingError", "RangeError",

@@ -26,6 +26,7 @@ SchunkInfo = _tuple(
 )
 ChunkInfo = _tuple("ChunkInfo", "nbytes stored_bytes codec is_pending")
 VerifyResult = _tuple("VerifyResult", "intact corrupt unchecked")
+Split = _tuple("Split", "first count bytes")
 RepairResult = _tuple("RepairResult", "retained lost")
 
-ALL = (ArrayInfo, BagInfo, ChunkInfo, RepairResult, SchunkInfo, TableInfo, VerifyResult)
+ALL = (ArrayInfo, BagInfo, ChunkInfo, RepairResult, SchunkInfo, Split, TableInfo, VerifyResult)

@@ -6,7 +6,7 @@ from typing import Any, Iterable, Iterator, Literal, Sequence, Union
 import numpy as np
 from typing_extensions import Buffer, Self
 
-from ._infos import BagInfo
+from ._infos import BagInfo, Split
 from ._storage import Storage
 
 Path = Union[str, bytes, os.PathLike]
@@ -120,6 +120,17 @@ class Array:
     @property
     def shape(self) -> tuple[int, ...]:
         """Length of each dimension."""
+
+    def splits(self, n: int) -> list[Split]:
+        """Divides the rows, the indices of the first dimension, into at most n ranges, as Bag.splits()
+        does.
+
+        They begin at chunks. bytes is the share of the rows in the stored size: by chunk in Bloscpack
+        files and in frames whose index is in memory, otherwise by rows.
+
+            >>> [(split.first, split.count) for split in array.splits(2)]
+            [(0, 50), (50, 50)]
+        """
 
 class Bag:
     """An open bag, a sequence of records as bytes.
@@ -283,6 +294,20 @@ class Bag:
     @property
     def shards(self) -> list[tuple[str, int]]:
         """The files of the bag: a list of pairs of the name and the number of records."""
+
+    def splits(self, n: int) -> list[Split]:
+        """Divides the records into at most n ranges for programs that distribute work, as a list of
+        Split, a named tuple with first, count and bytes.
+
+        They contain each record once, in order; none is empty, and their stored sizes, bytes, are
+        similar. They begin at shards where that changes a size by at most an eighth of the mean.
+        Nothing is decoded. bytes is an estimate for a slice with a step, and for an interleaved bag
+        of more than 16 shards.
+
+            >>> parts = [bag[s.first : s.first + s.count] for s in bag.splits(4)]
+            >>> sum(len(part) for part in parts) == len(bag)
+            True
+        """
 
     @property
     def stored_bytes(self) -> int:
@@ -810,6 +835,17 @@ class Table:
         Raises RangeError if there are fewer. An error is as that of insert_rows().
 
             >>> table.remove_rows(0, 2)
+        """
+
+    def splits(self, n: int) -> list[Split]:
+        """Divides the rows into at most n ranges, as Array.splits() does.
+
+        They begin at chunks of the column with the largest stored size, and of the other columns as
+        far as enough rows are the start of a chunk in each. bytes is the sum of those of the columns.
+
+            >>> parts = [table.slice(slice(s.first, s.first + s.count)) for s in table.splits(4)]
+            >>> [len(part) for part in parts]
+            [3]
         """
 
     def truncate(self, rows: int) -> Any:

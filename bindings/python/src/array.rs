@@ -8,6 +8,7 @@ use crate::dtype::Dtype;
 use crate::errors::{Callbacks, failure, warn_damaged};
 use crate::index::Region;
 use crate::options::{CHECKSUMS, FORMATS, name_of, named};
+use crate::splits::named_tuples;
 use holdall::{ArrayLayout, Integrity, Kind, Order, Selection, Status};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -566,6 +567,19 @@ impl Array {
         let source = Source::of(value)?;
         let bytes = source.bytes();
         self.change(value.py(), |array| array.set_fill_bytes(bytes))
+    }
+
+    /// Divides the rows, the indices of the first dimension, into at most n ranges, as Bag.splits()
+    /// does.
+    ///
+    /// They begin at chunks. bytes is the share of the rows in the stored size: by chunk in Bloscpack
+    /// files and in frames whose index is in memory, otherwise by rows.
+    ///
+    ///     >>> [(split.first, split.count) for split in array.splits(2)]
+    ///     [(0, 50), (50, 50)]
+    fn splits<'py>(&self, py: Python<'py>, n: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let splits = self.read(py, |array| self.callbacks().call(py, || array.splits(n)))?;
+        named_tuples(py, splits)
     }
 
     // ---- metadata

@@ -8,6 +8,7 @@ use crate::indices::{record_number, record_numbers};
 use crate::options::{CHECKSUMS, CODECS, LIMITS, Mode, Options, SHARDS, WRITING, name_of, named};
 use crate::recipe::Recipe;
 use crate::records::Records;
+use crate::splits::named_tuples;
 use crate::storage::location;
 use crate::stream::{Numbers, Stream};
 use holdall::{BagChecksum, Epoch, Integrity, Status};
@@ -483,6 +484,22 @@ impl Bag {
     #[getter]
     fn stored_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(self.open(py)?.bag.stored_bytes())
+    }
+
+    /// Divides the records into at most n ranges for programs that distribute work, as a list of
+    /// Split, a named tuple with first, count and bytes.
+    ///
+    /// They contain each record once, in order; none is empty, and their stored sizes, bytes, are
+    /// similar. They begin at shards where that changes a size by at most an eighth of the mean.
+    /// Nothing is decoded. bytes is an estimate for a slice with a step, and for an interleaved bag
+    /// of more than 16 shards.
+    ///
+    ///     >>> parts = [bag[s.first : s.first + s.count] for s in bag.splits(4)]
+    ///     >>> sum(len(part) for part in parts) == len(bag)
+    ///     True
+    fn splits<'py>(&self, py: Python<'py>, n: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let splits = self.open(py)?.call(py, |bag| bag.splits(n))?;
+        named_tuples(py, splits)
     }
 
     /// The files of the bag: a list of pairs of the name and the number of records.

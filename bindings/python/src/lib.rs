@@ -26,6 +26,7 @@ mod records;
 mod schunk;
 mod schunk_stream;
 mod shared;
+mod splits;
 mod storage;
 mod stream;
 mod table;

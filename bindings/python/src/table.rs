@@ -9,6 +9,7 @@ use crate::contiguous::{Destination, Source};
 use crate::dtype::Dtype;
 use crate::errors::{failure, warn_damaged};
 use crate::options::{FORMATS, name_of};
+use crate::splits::named_tuples;
 use holdall::{Integrity, Kind, Selection, Status, Values};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
@@ -352,6 +353,21 @@ impl Table {
     ///     >>> table.remove("price")
     fn remove(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         self.change(py, |table| table.remove_column(name))
+    }
+
+    /// Divides the rows into at most n ranges, as Array.splits() does.
+    ///
+    /// They begin at chunks of the column with the largest stored size, and of the other columns as
+    /// far as enough rows are the start of a chunk in each. bytes is the sum of those of the columns.
+    ///
+    ///     >>> parts = [table.slice(slice(s.first, s.first + s.count)) for s in table.splits(4)]
+    ///     >>> [len(part) for part in parts]
+    ///     [3]
+    fn splits<'py>(&self, py: Python<'py>, n: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let splits = self
+            .open
+            .read(py, |table| self.open.callbacks.call(py, || table.splits(n)))?;
+        named_tuples(py, splits)
     }
 
     // ---- metadata

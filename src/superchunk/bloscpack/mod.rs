@@ -63,6 +63,7 @@ use crate::blosc::{self, Codec, StoredCodec, StoredEncoding};
 use crate::error::{Error, Result, fail};
 use crate::options::Options;
 use crate::progress::Progress;
+use chunk_list::ChunkSlot;
 use chunk_reader::ChunkReader;
 use content::Content;
 use head::Head;
@@ -116,6 +117,17 @@ impl Bloscpack {
             Some(main) => main.file.size(),
             None => Ok(self.content.slots.cbytes()),
         }
+    }
+
+    /// Returns, for each encoded chunk, the end of its content and the stored size up to there.
+    pub fn stored_ends(&self) -> Vec<(u64, u64)> {
+        let (slots, checksum) = (&self.content.slots, self.header().checksum);
+        let mut stored = 0u64;
+        let end = |(i, slot): (usize, &ChunkSlot)| {
+            stored = stored.saturating_add(slot.stored_size(checksum));
+            (slots.span(i).end, stored)
+        };
+        slots.iter().enumerate().map(end).collect()
     }
 
     /// Returns the item size in bytes.

@@ -214,6 +214,12 @@ impl Frame {
         self.reader().cbytes()
     }
 
+    /// Returns, for each chunk, the end of its content and the stored size up to there, if the sizes
+    /// are known without reading.
+    pub fn stored_ends(&self) -> Option<Vec<(u64, u64)>> {
+        self.layout().stored_ends()
+    }
+
     /// Returns the number of threads that may read and write the files.
     pub fn file_threads(&self) -> usize {
         self.reader().file_threads()

@@ -199,6 +199,46 @@ impl FrameLayout {
             .try_fold(0u64, |n, of_it| Some(n.saturating_add(of_it?)))
     }
 
+    /// Returns, for each stored chunk, the end of its content and the stored size up to there. None
+    /// if sizes are not known without reading, also if entries are loaded on demand.
+    pub(super) fn stored_ends(&self) -> Option<Vec<(u64, u64)>> {
+        if self.paged.is_some() {
+            return None;
+        }
+        let sizes = if self.header.sparse {
+            let length = |e: &Entry| match e.position() {
+                Some(_) => e.length(self.checksums_trusted).map(u64::from),
+                None => Some(0),
+            };
+            self.entries.iter().map(length).collect::<Option<_>>()?
+        } else {
+            self.rooms()
+        };
+        let mut stored = 0u64;
+        let end = |(i, size): (u64, u64)| {
+            stored = stored.saturating_add(size);
+            Some((self.span(i).ok()?.end, stored))
+        };
+        (0..).zip(sizes).map(end).collect()
+    }
+
+    /// Returns the distance from each chunk to the next one in the file; 0 for a chunk that takes no
+    /// space.
+    fn rooms(&self) -> Vec<u64> {
+        let at = |(i, e): (usize, &Entry)| Some((e.position()?, i));
+        let mut positions: Vec<_> = self.entries.iter().enumerate().filter_map(at).collect();
+        positions.sort_unstable();
+        let mut rooms = vec![0; self.entries.len()];
+        let mut next = self.header.cbytes;
+        for (position, i) in positions.into_iter().rev() {
+            if let Some(room) = rooms.get_mut(i) {
+                *room = next.saturating_sub(position);
+            }
+            next = position;
+        }
+        rooms
+    }
+
     /// Returns the error of a header that is lost together with all its metalayers.
     pub(super) fn lost_header(&self) -> Option<&Error> {
         self.corruption.first().filter(|_| self.header_lost)
