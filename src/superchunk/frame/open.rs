@@ -240,7 +240,10 @@ impl FrameWriter {
         }
         let params =
             changed_params(options, layout.params()?).map_err(|e| e.within(&layout.name))?;
-        params.check(0).map_err(|e| e.within(&layout.name))?;
+        // filters of the header are checked before a chunk is encoded
+        if options.given_bytes(Opt::Filters).is_some() {
+            params.check(0).map_err(|e| e.within(&layout.name))?;
+        }
         let h = &mut layout.header;
         let new = Header::new(&params, h.chunksize as usize, h.sparse)?;
         (h.codec, h.level, h.user_codec, h.codec_meta) =
