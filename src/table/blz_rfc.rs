@@ -73,6 +73,8 @@ pub(super) fn open(dir: &DatasetDir, config: &ReadConfig, options: &Options) -> 
                 column.name
             ));
         }
+        // empty folders are often lost, for example in archives
+        file.make_folders()?;
         let file = file.for_writing(options, Writer::of_field(dir, &session, false, false));
         files.push((
             file.map_err(|e| e.within(format_args!("column {:?}", column.name)))?,
