@@ -111,6 +111,7 @@ mod engine {
     pub(crate) mod os;
     pub(crate) mod panics;
     pub mod parallel;
+    pub mod parts;
     pub mod progress;
     pub mod repair;
     pub(crate) mod slice;

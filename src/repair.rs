@@ -3,10 +3,12 @@
 
 use crate::bag;
 use crate::dataset::open::is_folder;
-use crate::error::Result;
+use crate::error::{Result, Status};
 use crate::identify::is_bloscpack;
+use crate::io::locate;
 use crate::io::overlay::DryRun;
 use crate::options::{Opt, Options};
+use crate::parts;
 use crate::superchunk::{bloscpack, frame};
 use crate::table;
 use std::ffi::OsStr;
@@ -33,13 +35,33 @@ pub struct Repaired {
     pub metadata_lost: bool,
     /// Names of the columns that were removed.
     pub columns_lost: Vec<String>,
+    /// Parts that were never committed and were removed.
+    pub parts_removed: Vec<String>,
 }
 
-/// Repairs the container at a path. With HOLDALL_OPT_DRY_RUN no file changes. Superchunks need no
-/// HOLDALL_OPT_SKIP_DAMAGED and accept it, so that one set of options serves a path of unknown kind.
+/// Repairs the container at a path, and removes parts that were never committed. With
+/// HOLDALL_OPT_DRY_RUN no file changes. Superchunks need no HOLDALL_OPT_SKIP_DAMAGED and accept it,
+/// so that one set of options serves a path of unknown kind.
 pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
     let mut options = options.clone();
     let _dry_run = begin_dry_run(path, &mut options);
+    let repaired = repair_container(path, options);
+    let parts_removed = match &repaired {
+        // parts may be those of a container that was never committed
+        Err(e) if e.status != Status::Missing => Vec::new(),
+        _ if locate::is_local_name(path) => parts::remove_all(path)?,
+        _ => Vec::new(),
+    };
+    match repaired {
+        Err(e) if parts_removed.is_empty() => Err(e),
+        repaired => Ok(Repaired {
+            parts_removed,
+            ..repaired.unwrap_or_default()
+        }),
+    }
+}
+
+fn repair_container(path: &OsStr, options: Options) -> Result<Repaired> {
     let without_skip = |mut options: Options| {
         options.take(Opt::SkipDamaged);
         options

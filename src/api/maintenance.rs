@@ -88,6 +88,9 @@ pub struct Repaired {
     pub metadata_lost: bool,
     /// Names of the columns of a table that were removed, because they could not be repaired.
     pub columns_lost: Vec<String>,
+    /// Names of parts (see [`Part`](crate::Part)) that were removed, because their tokens were never
+    /// committed and no writer has them open.
+    pub parts_removed: Vec<String>,
 }
 
 /// Repairs the container at a path: completes or rolls back an interrupted change and restores the
@@ -119,6 +122,7 @@ pub fn repair(path: impl AsRef<OsStr>, options: &Options) -> Result<Repaired> {
         dropped: repaired.dropped,
         metadata_lost: repaired.metadata_lost,
         columns_lost: repaired.columns_lost,
+        parts_removed: repaired.parts_removed,
     })
 }
 

@@ -19,6 +19,7 @@ mod item_type;
 mod location;
 mod maintenance;
 mod options;
+mod part;
 mod records;
 mod schunk;
 mod schunk_stream;
@@ -44,6 +45,7 @@ pub use self::maintenance::{
 pub use self::options::{
     BagLimits, BagShards, Checksum, Codec, FileAccess, Filter, Options, Verify,
 };
+pub use self::part::{PART_TOKEN_SIZE, Part, commit_parts, discard_parts, list_parts};
 pub use self::records::{Batch, Records};
 pub use self::schunk::{ChunkInfo, Schunk};
 pub use self::schunk_stream::SchunkStream;
@@ -80,6 +82,7 @@ debug!(BagIter:);
 debug!(ChecksumHasher:);
 debug!(Location:);
 debug!(Options:);
+debug!(Part: path);
 debug!(Schunk: len chunks);
 debug!(Stream: number);
 debug!(Table: rows);
@@ -99,6 +102,7 @@ const _: () = (
     shared::<Error>(),
     shared::<Location>(),
     shared::<Options>(),
+    shared::<Part>(),
     shared::<Records>(),
     shared::<Schunk>(),
     shared::<Selection>(),

@@ -29,13 +29,13 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 /// Number of bytes that a copy holds in memory at once, unless one chunk is larger.
-const COPY_BYTES: u64 = 64 << 20;
+pub(super) const COPY_BYTES: u64 = 64 << 20;
 
 /// An open array. The handle sees its own changes immediately; other handles see them after a
 /// commit.
 pub struct Array {
     /// Shared by the array and its slices.
-    body: Arc<Body>,
+    pub(super) body: Arc<Body>,
     /// The callback of the options: read by each call, so it is not asked of the store.
     progress: Option<Progress>,
 }
@@ -232,7 +232,7 @@ impl Array {
 
     /// Returns the array for a change, or an error if slices of it are open: their content must not
     /// change.
-    fn body_mut(&mut self) -> Result<&mut Body> {
+    pub(super) fn body_mut(&mut self) -> Result<&mut Body> {
         // the borrow of an early return would last as long as the result
         if Arc::get_mut(&mut self.body).is_none() {
             return Err(fail!(
@@ -461,7 +461,7 @@ impl Array {
     }
 
     /// Returns the compression parameters if the array is stored in a frame.
-    fn params(&self) -> Option<&Params> {
+    pub(super) fn params(&self) -> Option<&Params> {
         let store: &dyn std::any::Any = self.store();
         store
             .downcast_ref::<Frame>()
@@ -844,7 +844,6 @@ impl Array {
 
     /// Returns the dimension along which the array can grow without moving items; `None` if it has
     /// no dimensions.
-    #[cfg(any(test, feature = "internals"))]
     pub fn slowest(&self) -> Option<usize> {
         match &*self.body {
             Body::Linear(a) => a.slowest(),
@@ -914,7 +913,7 @@ impl Array {
 
 /// Returns the shape of the boxes in which a copy transfers about `items` items: whole chunks of
 /// `to` along every dimension if it is chunked, otherwise whole rows.
-fn copy_box(shape: &[u64], to: &Array, items: u64) -> Vec<u64> {
+pub(super) fn copy_box(shape: &[u64], to: &Array, items: u64) -> Vec<u64> {
     let mut lengths: Vec<u64> = match &*to.body {
         Body::Tiled(_) | Body::Chunked(_) => to
             .chunkshape()
@@ -944,7 +943,7 @@ fn copy_box(shape: &[u64], to: &Array, items: u64) -> Vec<u64> {
 }
 
 /// Advances `start` to the next box. Returns `false` after the last box.
-fn next_box(start: &mut [u64], lengths: &[u64], shape: &[u64]) -> bool {
+pub(super) fn next_box(start: &mut [u64], lengths: &[u64], shape: &[u64]) -> bool {
     for ((at, n), all) in start.iter_mut().zip(lengths).zip(shape).rev() {
         *at += n;
         if *at < *all {

@@ -34,6 +34,7 @@ pub mod metalayer;
 pub mod msgpack_json;
 pub mod nd;
 mod new_location;
+mod paste;
 pub mod selection;
 pub mod splits;
 pub mod store;

@@ -333,24 +333,8 @@ impl TiledArray {
     /// Copies the items of one chunk, which begins `origin` before those of `from`, through a
     /// buffer.
     fn copy_chunk_items(&mut self, chunk: u64, from: &TiledArray, origin: &[u64]) -> Result<bool> {
-        let coordinates = self.tiles.coordinates(chunk, Dim::chunks);
-        let start: Vec<u64> = self
-            .tiles
-            .dims()
-            .iter()
-            .zip(coordinates)
-            .map(|(dim, coordinate)| coordinate * dim.chunk)
-            .collect();
-        let count: Vec<u64> = self
-            .tiles
-            .dims()
-            .iter()
-            .zip(&start)
-            .map(|(dim, at)| dim.chunk.min(dim.len - at))
-            .collect();
-        let bytes = count
-            .iter()
-            .fold(self.tiles.item() as u64, |n, d| n.saturating_mul(*d));
+        let (start, count) = self.chunk_box(chunk);
+        let bytes = self.box_bytes(&count);
         let mut items = Scratch::new(bytes, self.memory_limit(), "chunk of a copy")?;
         let there: Vec<u64> = start
             .iter()
@@ -362,7 +346,65 @@ impl TiledArray {
             .map(|()| damaged)
     }
 
+    /// Writes all items of `from`, which has the same dtype, to the box that begins at `start`.
+    /// Chunks that have exactly the items of a chunk here, in blocks of the same shape, are copied
+    /// as they are stored.
+    pub fn paste(&mut self, from: &TiledArray, start: &[u64]) -> Result<()> {
+        let is_aligned = |(at, chunk): (&u64, &u64)| at.is_multiple_of(*chunk);
+        let is_alike = (&self.chunkshape, &self.blockshape) == (&from.chunkshape, &from.blockshape)
+            && !self.chunkshape.contains(&0)
+            && start.iter().zip(&self.chunkshape).all(is_aligned);
+        for i in 0..from.tiles.chunks() {
+            let here = is_alike.then(|| self.chunk_for(i, from, start)).flatten();
+            if let Some(here) = here {
+                from.frame.copy_chunk(i, &mut self.frame, here, false)?;
+                continue;
+            }
+            let (at, count) = from.chunk_box(i);
+            let mut items = Scratch::new(from.box_bytes(&count), self.memory_limit(), "a chunk")?;
+            from.read(&at, &count, None, &mut items, None)?;
+            let here: Vec<u64> = at.iter().zip(start).map(|(at, from)| at + from).collect();
+            self.write(&here, &count, None, &items, None)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the chunk here that has exactly the items of chunk `i` of `from`, whose items begin
+    /// at `start`. A chunk at the end of only one of the arrays has other items, or padding.
+    fn chunk_for(&self, i: u64, from: &TiledArray, start: &[u64]) -> Option<u64> {
+        let coordinates = from.tiles.coordinates(i, Dim::chunks);
+        let (mut here, dims) = (0, self.tiles.dims().iter().zip(from.tiles.dims()));
+        for (((to, other), at), coordinate) in dims.zip(start).zip(coordinates) {
+            let end = (coordinate + 1).saturating_mul(other.chunk);
+            if end > other.len && to.len - at != other.len {
+                return None;
+            }
+            here = here * to.chunks() + coordinate + at / to.chunk;
+        }
+        Some(here)
+    }
+
+    /// Returns start and shape of a chunk, without padding.
+    fn chunk_box(&self, chunk: u64) -> (Vec<u64>, Vec<u64>) {
+        let coordinates = self.tiles.coordinates(chunk, Dim::chunks);
+        let along = |(dim, coordinate): (&Dim, u64)| {
+            let at = coordinate * dim.chunk;
+            (at, dim.chunk.min(dim.len - at))
+        };
+        self.tiles.dims().iter().zip(coordinates).map(along).unzip()
+    }
+
+    fn box_bytes(&self, count: &[u64]) -> u64 {
+        let item = self.tiles.item() as u64;
+        count.iter().fold(item, |n, d| n.saturating_mul(*d))
+    }
+
     // ---- properties
+
+    /// Returns whether the chunks have checksums.
+    pub fn has_checksums(&self) -> bool {
+        self.frame.has_checksums()
+    }
 
     /// Returns the shape. The methods below are those of [`Array`](super::Array).
     pub fn shape(&self) -> &[u64] {

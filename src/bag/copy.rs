@@ -8,12 +8,21 @@ use crate::options::Opt;
 use crate::progress::{Scope, Step};
 
 impl Bag {
-    /// Appends all records, or those at `indices`, in any order, to `to`, and commits. Returns true
-    /// if a record is corrupt and became empty, as the options of this bag request.
+    /// Appends records as [`Bag::copy_records`] does, and commits.
+    pub fn copy(&self, indices: Option<&[u64]>, to: &mut Writer) -> Result<bool> {
+        let scope = Scope::open(to.progress(), self.bytes(), Step::Call);
+        let damaged = self.copy_records(indices, to)?;
+        to.commit()?;
+        scope.finish();
+        Ok(damaged)
+    }
+
+    /// Appends all records, or those at `indices`, in any order, to `to`. Returns true if a record
+    /// is corrupt and became empty, as the options of this bag request.
     ///
     /// Every record is decoded, which verifies it. If the writer would store frames of the same form,
     /// and no level was requested, the stored frames are appended as they are.
-    pub fn copy(&self, indices: Option<&[u64]>, to: &mut Writer) -> Result<bool> {
+    pub fn copy_records(&self, indices: Option<&[u64]>, to: &mut Writer) -> Result<bool> {
         if let Some(i) = indices.and_then(|all| all.iter().position(|index| *index >= self.size)) {
             let index = indices.and_then(|all| all.get(i)).copied().unwrap_or(0);
             let message = fail!(Range, "record {index} of {}", self.size);
@@ -39,8 +48,6 @@ impl Bag {
             done += records.len() as u64;
             scope.at_part(done, all)
         })?;
-        to.commit()?;
-        scope.finish();
         Ok(damaged)
     }
 }

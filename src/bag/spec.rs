@@ -156,31 +156,63 @@ pub fn write_target(path: &OsStr, new: bool) -> Result<Target> {
             path.display()
         ));
     }
-    let n = p.count()?;
-    let shard = |i| locate::locate_for_change(&shard_name(&p.prefix, i, n, &p.suffix));
-    let first = shard(0)?;
-    let prefix = first
-        .name
-        .as_bytes()
-        .strip_suffix(shard_name(b"", 0, n, &p.suffix).as_bytes())
-        .unwrap_or_default();
-    let set = Set {
-        prefix: OsStr::from_bytes(prefix).into(),
-        suffix: OsString::from_vec(p.suffix.clone()),
-        count: n,
-    };
-    let folder = first.folder.show(OsStr::new(""));
-    for i in 0..n {
-        let l = shard(i)?;
-        if l.name != set.name(i) || l.folder.show(OsStr::new("")) != folder {
-            return Err(fail!(
-                Unsupported,
-                "{}: it is a link; a set can be written only if all its shards are files of one folder",
-                l.folder.show(&l.given)
-            ));
+    let (folder, set) = p.set(p.count()?)?;
+    Ok(Target::Set(folder, set))
+}
+
+/// Returns the name of the file that the path of a writer names, if it names no set.
+pub fn file_name(path: &OsStr) -> OsString {
+    if locate::exists(path) {
+        return path.into();
+    }
+    OsString::from_vec(unescape(path.as_bytes()))
+}
+
+/// Returns the pattern of the set that the path of a writer names, if it names one. The set need not
+/// exist.
+pub fn set_pattern(path: &OsStr) -> Option<SetPattern> {
+    if locate::exists(path) {
+        return None;
+    }
+    Pattern::of(path.as_bytes()).map(SetPattern)
+}
+
+/// `prefix@N suffix` or `prefix@* suffix`, of a set that may not exist yet.
+pub struct SetPattern(Pattern);
+
+impl SetPattern {
+    /// Returns `prefix@suffix`, which is the same for all numbers of shards.
+    pub fn without_number(&self) -> OsString {
+        OsString::from_vec([&self.0.prefix[..], b"@", &self.0.suffix].concat())
+    }
+
+    /// Returns the end of the names of the shards.
+    pub fn suffix(&self) -> &OsStr {
+        OsStr::from_bytes(&self.0.suffix)
+    }
+
+    /// Returns the folder and the names of a new set of `count` shards, which must be the number of
+    /// the pattern, if that has one.
+    pub fn new_set(&self, count: usize) -> Result<(Arc<dyn Folder>, Set)> {
+        let shown = || self.without_number().display().to_string();
+        let n = u32::try_from(count)
+            .ok()
+            .filter(|n| (1..=MAX_SHARDS).contains(n));
+        match (n, self.0.number) {
+            (Some(n), None) => self.0.set(n),
+            (Some(n), Some(number)) if n == number => self.0.set(n),
+            (_, Some(number)) => Err(fail!(
+                Argument,
+                "{}: a set of {number} shards (found {count} parts)",
+                shown()
+            )),
+            _ => Err(fail!(
+                Argument,
+                "{}: {count} parts (expected 1 to {MAX_SHARDS})",
+                shown()
+            )),
         }
     }
-    Ok(Target::Set(first.folder, set))
 }
 
 /// A parsed `prefix@N suffix` or `prefix@* suffix`.
@@ -192,6 +224,32 @@ struct Pattern {
 }
 
 impl Pattern {
+    /// Returns the folder and the names of a set of `n` shards.
+    fn set(&self, n: u32) -> Result<(Arc<dyn Folder>, Set)> {
+        let name = |i| shard_name(&self.prefix, i, n, &self.suffix);
+        let shard = |i| locate::locate_for_change(&name(i));
+        let first = shard(0)?;
+        let ending = shard_name(b"", 0, n, &self.suffix);
+        let prefix = first.name.as_bytes().strip_suffix(ending.as_bytes());
+        let set = Set {
+            prefix: OsStr::from_bytes(prefix.unwrap_or_default()).into(),
+            suffix: OsString::from_vec(self.suffix.clone()),
+            count: n,
+        };
+        let folder = first.folder.show(OsStr::new(""));
+        for i in 0..n {
+            let l = shard(i)?;
+            if l.name != set.name(i) || l.folder.show(OsStr::new("")) != folder {
+                return Err(fail!(
+                    Unsupported,
+                    "{}: it is a link; a set can be written only if all its shards are files of one folder",
+                    l.folder.show(&l.given)
+                ));
+            }
+        }
+        Ok((first.folder, set))
+    }
+
     fn of(item: &[u8]) -> Option<Pattern> {
         let name = name_start(item);
         let at = name + find(item.get(name..)?, b'@')?;

@@ -117,6 +117,11 @@ fn local(text: &OsStr) -> &OsStr {
     }
 }
 
+/// Returns whether a text names a local file or folder, which need not exist.
+pub fn is_local_name(text: &OsStr) -> bool {
+    scheme(text).is_none() || is_local(text)
+}
+
 fn is_local(text: &OsStr) -> bool {
     Path::new(text).exists()
 }

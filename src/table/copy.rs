@@ -8,7 +8,7 @@ use crate::blosc::{self, Codec, StoredCodec};
 use crate::checksum::Checksum;
 use crate::dataset::{create, meta_files};
 use crate::dtype::Dtype;
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::options::{Opt, Options};
 use crate::progress::{Scope, Step};
@@ -87,6 +87,40 @@ impl<A: AsRef<Array>> Table<A> {
         for (from, to) in self.columns.iter().filter(has_own).zip(&mut new.columns) {
             meta_files::copy(from.array.as_ref(), &mut to.array)?;
         }
+        Ok(())
+    }
+}
+
+impl Table {
+    /// Appends all rows of a table with the same columns. On failure none is appended.
+    pub fn append_table(&mut self, from: &Table) -> Result<()> {
+        let limit = self.writer()?.options.memory_limit();
+        let names = |table: &Table| -> Vec<(String, String)> {
+            let columns = table.columns.iter();
+            let name = |c: &Column<Array>| (c.name.clone(), c.array.dtype_text());
+            columns.map(name).collect()
+        };
+        let (here, there) = (names(self), names(from));
+        if here != there {
+            let name = &self.name;
+            return Err(fail!(
+                Type,
+                "{name}: rows of other columns (expected {here:?}, found {there:?})"
+            ));
+        }
+        let all = self.rows.checked_add(from.rows);
+        let all = all.ok_or_else(|| fail!(Argument, "more than 2^64 rows"))?;
+        for (i, (source, to)) in from.columns.iter().zip(&mut self.columns).enumerate() {
+            let copied = create::copy_rows(&source.array, &mut to.array, limit, &mut |_| Ok(()));
+            if let Err(e) = copied {
+                let e = e.within(format_args!("column {:?}", to.name));
+                for column in self.columns.iter_mut().take(i + 1) {
+                    write::cut(&mut column.array, self.rows)?;
+                }
+                return Err(e);
+            }
+        }
+        self.rows = all;
         Ok(())
     }
 }

@@ -175,7 +175,7 @@ fn refuse_shared(dir: &DatasetDir, names: &[(String, String)]) -> Result<()> {
 }
 
 /// Cuts an array to `rows` rows.
-fn cut(array: &mut Array, rows: u64) -> Result<()> {
+pub(super) fn cut(array: &mut Array, rows: u64) -> Result<()> {
     let mut shape = array.shape().to_vec();
     match shape.first_mut() {
         Some(n) if *n != rows => *n = rows,

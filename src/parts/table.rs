@@ -1,0 +1,54 @@
+//! Parts of tables: tables with the same columns, whose rows are appended.
+#![forbid(unsafe_code)]
+
+use super::files::Parts;
+use super::token::Token;
+use super::{Attempt, Commit, check_items, of_part};
+use crate::array::NewLocation;
+use crate::error::Result;
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::Mode;
+use crate::table::Table;
+use std::ffi::OsStr;
+
+/// Creates a part without rows.
+pub fn create(path: &OsStr, part: &OsStr, options: &Options) -> Result<()> {
+    let table = Table::open(path, Mode::Read, &Options::new())?;
+    let rows = i64::try_from(table.rows()).unwrap_or(i64::MAX);
+    let mut options = options.clone();
+    if options.given(Opt::ExpectedRows).is_none() {
+        options.set(Opt::ExpectedRows, rows.max(1))?;
+    }
+    let format = table.format();
+    let none = table.slice(0, 0, 1, None)?;
+    none.copy(NewLocation::Path(part), Mode::New, format, &options)
+        .map(|_| ())
+}
+
+/// Returns the number of rows of a part.
+pub fn finished(part: &OsStr) -> Result<u64> {
+    Table::open(part, Mode::Read, &Options::new()).map(|table| table.rows())
+}
+
+/// Appends the rows of all parts to a table with one commit.
+pub fn commit(path: &OsStr, parts: &Parts, tokens: &[Token], options: &Options) -> Result<()> {
+    let mut table = Table::open(path, Mode::Append, options)?;
+    let before = table.rows();
+    let (commit, attempt) = Commit::open(parts, tokens, Some(before))?;
+    if attempt != Attempt::Committed {
+        for token in tokens {
+            let appended = append(&mut table, parts, token);
+            appended.map_err(|e| of_part(parts, token, e))?;
+        }
+        commit.begin(before, table.rows())?;
+        table.commit()?;
+    }
+    commit.end()
+}
+
+fn append(table: &mut Table, parts: &Parts, token: &Token) -> Result<()> {
+    parts.check(token.id)?;
+    let part = Table::open(&parts.path_of(token.id), Mode::Read, &Options::new())?;
+    check_items(token, part.rows())?;
+    table.append_table(&part)
+}

@@ -1,0 +1,198 @@
+//! Commits of parts under power failures: readers see the last commit or the next one, and the same
+//! call, repeated, commits everything exactly once.
+
+use super::super::array::commit_to;
+use super::super::bag::{append, commit_set};
+use super::super::token::Beside;
+use super::*;
+use crate::array::NewTiled;
+use crate::bag::ShardPath;
+use crate::bag::spec::Set;
+use crate::io::Folder;
+use crate::io::sim::{self, Scenario, SimDisk, StateCounts};
+use std::sync::Arc;
+
+const NAME: &str = "x.bagz";
+
+/// Writes finished parts to a disk and returns their tokens.
+fn bags(disk: &SimDisk, parts: &Parts, options: &Options) -> Vec<Token> {
+    let limits = options.get(Opt::BagLimits, 0) == 1;
+    let token = |i: u8| {
+        let id = PartId([i; 16]);
+        let name = parts.name_of("", id);
+        let mut writer = Writer::open_in(&disk.folder(), &name, BagMode::New, options).unwrap();
+        let records = usize::from(i) * 40;
+        (0..records).for_each(|n| writer.append(format!("{i} {n}").as_bytes()).unwrap());
+        writer.commit().unwrap();
+        Token {
+            kind: Kind::Bag,
+            id,
+            items: records as u64,
+            beside: Beside {
+                limits,
+                checksums: false,
+            },
+            start: None,
+        }
+    };
+    [2, 1].map(token).to_vec()
+}
+
+fn all(folder: Arc<dyn Folder>, names: &[OsString], options: &Options) -> Result<Vec<Vec<u8>>> {
+    let paths: Vec<ShardPath> = names
+        .iter()
+        .map(|name| ShardPath::new(folder.clone(), name.clone()))
+        .collect();
+    let bag = Bag::open_in(&paths, options)?;
+    (0..bag.size()).map(|i| bag.read(i)).collect()
+}
+
+/// Commits again, as a program does after a crash, and requires that everything is there once.
+fn again(
+    folder: Arc<dyn Folder>,
+    act: &dyn Fn(Arc<dyn Folder>) -> Result<()>,
+    read: &dyn Fn(Arc<dyn Folder>) -> Result<Vec<Vec<u8>>>,
+    expected: &[Vec<u8>],
+) -> Result<()> {
+    match act(folder.clone()) {
+        // it was committed, and the parts are removed
+        Err(e) if [Status::Missing, Status::Exists].contains(&e.status) => {}
+        done => done?,
+    }
+    if read(folder)? == expected {
+        return Ok(());
+    }
+    Err(fail!(Internal, "not exactly once"))
+}
+
+#[test]
+fn a_power_failure_leaves_a_bag_without_or_with_all_parts() {
+    let mut counts = StateCounts::of("parts of bags");
+    for (limits, old) in [(0, 0), (0, 3), (1, 3)] {
+        let options = none().with(Opt::BagLimits, limits).unwrap();
+        let disk = SimDisk::default();
+        let parts = Parts::beside(&disk.folder(), OsStr::new(NAME), ".bagz");
+        let tokens = bags(&disk, &parts, &none());
+        if old > 0 {
+            let mut writer =
+                Writer::open_in(&disk.folder(), OsStr::new(NAME), BagMode::New, &options).unwrap();
+            (0..old).for_each(|_| writer.append(b"old").unwrap());
+            writer.commit().unwrap();
+        }
+        disk.make_durable();
+        let act = |folder: Arc<dyn Folder>| {
+            let parts = Parts::beside(&folder, OsStr::new(NAME), ".bagz");
+            append(&folder, OsStr::new(NAME), &parts, &tokens, &options)
+        };
+        let read = |folder| all(folder, &[NAME.into()], &options);
+        check(
+            &mut counts,
+            format!("append {limits} {old}"),
+            disk,
+            &act,
+            &read,
+        );
+    }
+    counts.assert_complete(10);
+}
+
+fn check(
+    counts: &mut StateCounts,
+    name: String,
+    disk: SimDisk,
+    act: &dyn Fn(Arc<dyn Folder>) -> Result<()>,
+    read: &dyn Fn(Arc<dyn Folder>) -> Result<Vec<Vec<u8>>>,
+) {
+    let whole = disk.copy();
+    act(whole.folder()).unwrap();
+    let expected = read(whole.folder()).unwrap();
+    let next_commit = |folder| again(folder, act, read, &expected);
+    let scenario = Scenario {
+        name,
+        disk,
+        act,
+        read,
+        next_commit: &next_commit,
+    };
+    counts.add("commit of parts", sim::check(&scenario, 20, None));
+}
+
+#[test]
+fn a_power_failure_leaves_no_set_or_a_complete_one() {
+    let mut counts = StateCounts::of("parts of sets");
+    let set = Set::of(OsStr::new("x-00000-of-00002.bagz")).remove(0);
+    for limits in [0, 1] {
+        let options = none().with(Opt::BagLimits, limits).unwrap();
+        let disk = SimDisk::default();
+        let beside =
+            |folder: &Arc<dyn Folder>| Parts::beside(folder, OsStr::new("x@.bagz"), ".bagz");
+        let tokens = bags(&disk, &beside(&disk.folder()), &options);
+        disk.make_durable();
+        let act = |folder: Arc<dyn Folder>| {
+            commit_set(&folder, &set, &beside(&folder), &tokens, &options)
+        };
+        let read = |folder| all(folder, &[set.name(0), set.name(1)], &options);
+        check(&mut counts, format!("set {limits}"), disk, &act, &read);
+    }
+    counts.assert_complete(10);
+}
+
+#[test]
+fn a_power_failure_leaves_an_array_without_or_with_all_parts() {
+    let mut counts = StateCounts::of("parts of arrays");
+    for appends in [false, true] {
+        let disk = SimDisk::default();
+        let name = OsStr::new("x.b2nd");
+        let frame = |name: &OsStr, rows, value| {
+            let new = NewTiled {
+                dtype: "<u1",
+                shape: &[rows, 5],
+                chunks: Some(&[4, 5]),
+                blocks: None,
+                caterva: false,
+            };
+            let folder = disk.folder();
+            let array = Array::create_frame_in(&folder, name, Mode::New, &new, &none());
+            let mut array = array.unwrap();
+            let items = vec![value; rows as usize * 5];
+            array
+                .write(&[0, 0], &[rows, 5], None, &items, None)
+                .unwrap();
+            array.commit().unwrap();
+        };
+        frame(name, 8, 0);
+        let parts = Parts::beside(&disk.folder(), name, "");
+        let token = |i: u8| {
+            frame(&parts.name_of("", PartId([i; 16])), 4, i);
+            Token {
+                kind: Kind::Array,
+                id: PartId([i; 16]),
+                items: 4,
+                beside: Beside::default(),
+                start: (!appends).then(|| vec![u64::from(i - 1) * 4, 0]),
+            }
+        };
+        let tokens = [1, 2].map(token);
+        disk.make_durable();
+        let act = |folder: Arc<dyn Folder>| {
+            let parts = Parts::beside(&folder, name, "");
+            let open = |token: &Token| {
+                let name = parts.name_of("", token.id);
+                Array::open_in(&folder, &name, Mode::Read, &none())
+            };
+            let array = Array::open_in(&folder, name, Mode::Append, &none())?;
+            commit_to(array, &parts, &tokens, &open)
+        };
+        let read = |folder: Arc<dyn Folder>| {
+            let array = Array::open_in(&folder, name, Mode::Read, &none())?;
+            let mut all = vec![0; array.nbytes() as usize];
+            array.read(&[0, 0], array.shape(), None, &mut all, None)?;
+            let mut rows: Vec<Vec<u8>> = all.chunks(5).map(<[u8]>::to_vec).collect();
+            // a commit that is repeated writes only to rows that were zeros
+            while rows.pop_if(|row| row.iter().all(|b| *b == 0)).is_some() {}
+            Ok(rows)
+        };
+        check(&mut counts, format!("array {appends}"), disk, &act, &read);
+    }
+    counts.assert_complete(10);
+}

@@ -1,0 +1,396 @@
+//! Commits in parts: every kind of container, and what is refused.
+
+mod disk;
+
+use super::*;
+use crate::array::{Array, NewLocation};
+use crate::bag::{Bag, Mode as BagMode, Writer};
+use crate::dataset::any;
+use crate::dataset::create::ArraySpec;
+use crate::dataset::open;
+use crate::dtype::Dtype;
+use crate::format::Format;
+use crate::superchunk::bloscpack::Mode;
+use crate::table::Table;
+
+/// A folder that is removed at the end.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let name = format!("holdall-parts-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn path(&self, name: &str) -> OsString {
+        self.0.join(name).into_os_string()
+    }
+
+    /// Returns all names in the folder, except those of locks.
+    fn names(&self) -> Vec<String> {
+        let names = std::fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<String> = names
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| !name.ends_with("-lock"))
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn none() -> Options {
+    Options::new()
+}
+
+/// Writes a part of a bag and returns its token.
+fn bag_part(spec: &OsStr, records: &[&[u8]], options: &Options) -> Vec<u8> {
+    let mut part = Part::of_bag(spec, options).unwrap();
+    let mut writer = Writer::open(part.path(), BagMode::Append, options).unwrap();
+    records.iter().for_each(|r| writer.append(r).unwrap());
+    writer.commit().unwrap();
+    drop(writer);
+    part.finish().unwrap()
+}
+
+fn records(spec: &OsStr, options: &Options) -> Vec<Vec<u8>> {
+    let bag = Bag::open(spec, options).unwrap();
+    (0..bag.size()).map(|i| bag.read(i).unwrap()).collect()
+}
+
+fn commit_all(target: &OsStr, tokens: &[Vec<u8>], options: &Options) -> Result<()> {
+    let tokens: Vec<&[u8]> = tokens.iter().map(Vec::as_slice).collect();
+    commit(target, &tokens, options)
+}
+
+#[test]
+fn records_of_parts_are_appended_in_the_order_of_the_tokens() {
+    for (name, limits) in [("x.bagz", 0), ("x.bag", 0), ("x.bagz", 1), ("x.bag", 1)] {
+        let folder = Folder::new("bag");
+        let path = folder.path(name);
+        let options = none().with(Opt::BagLimits, limits).unwrap();
+        let part = |records: &[&[u8]]| bag_part(&path, records, &options);
+        let (a, b) = (part(&[b"a1", b""]), part(&[b"b1"]));
+        assert_eq!(list(&path).unwrap().len(), 2);
+        commit_all(&path, &[b, a], &options).unwrap();
+        assert_eq!(records(&path, &options), [&b"b1"[..], b"a1", b""]);
+
+        let more = [part(&[&b"c"[..]; 100]), part(&[])];
+        commit_all(&path, &more, &options).unwrap();
+        assert_eq!(records(&path, &options).len(), 103);
+        let e = commit_all(&path, &more, &options).unwrap_err();
+        assert_eq!(e.status, Status::Missing, "{e}");
+        assert!(folder.names().iter().all(|n| !n.contains("holdall")));
+    }
+}
+
+#[test]
+fn parts_become_the_shards_of_a_new_set() {
+    for (name, limits) in [
+        ("x@*.bagz", 0),
+        ("x@2.bag", 0),
+        ("x@*.bag", 1),
+        ("x@2.bagz", 1),
+    ] {
+        let folder = Folder::new("set");
+        let path = folder.path(name);
+        let options = none().with(Opt::BagLimits, limits).unwrap();
+        // the remains of an earlier writer, with limits of their own
+        std::fs::write(folder.path("x-00001-of-00002.bagz"), b"x").unwrap();
+        std::fs::write(folder.path("limits.x-00001-of-00002.bag"), b"12345678").unwrap();
+        let part = |records: &[&[u8]]| bag_part(&path, records, &options);
+        let tokens = [part(&[b"a", b"b"]), part(&[b"c"])];
+        commit_all(&path, &tokens, &options).unwrap();
+        let two = folder.path(&name.replace('*', "2"));
+        assert_eq!(records(&two, &options), [b"a", b"b", b"c"]);
+        assert!(folder.names().iter().all(|n| !n.contains("holdall")));
+
+        let again = [part(&[b"x"]), part(&[b"y"])];
+        let e = commit_all(&two, &again, &options).unwrap_err();
+        assert_eq!(e.status, Status::Exists, "{e}");
+        let three = [&again[..], &[part(&[b"z"])]].concat();
+        let e = commit_all(&two, &three, &options).unwrap_err();
+        assert_eq!(e.status, Status::Argument, "{e}");
+        let all: Vec<&[u8]> = three.iter().map(Vec::as_slice).collect();
+        discard(&two, &all).unwrap();
+        assert!(folder.names().iter().all(|n| !n.contains("holdall")));
+    }
+}
+
+fn create(path: &OsStr, format: Format, shape: &[u64], chunks: &[u64]) {
+    let new = ArraySpec {
+        dtype: "<i4",
+        shape,
+        chunks: Some(chunks),
+        format,
+    };
+    any::create(path, Mode::New, &new, None, &none())
+        .and_then(|mut array| array.commit())
+        .unwrap();
+}
+
+fn bytes(items: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    let items = items.into_iter();
+    items.flat_map(|i| (i as i32 + 1).to_le_bytes()).collect()
+}
+
+fn content(path: &OsStr) -> (Vec<u64>, Vec<u8>) {
+    let array = open::open(path, Mode::Read, &none()).unwrap();
+    let mut all = vec![0; array.nbytes() as usize];
+    let (shape, start) = (array.shape().to_vec(), vec![0; array.shape().len()]);
+    array.read(&start, &shape, None, &mut all, None).unwrap();
+    (shape, all)
+}
+
+/// Finishes a part of an array that `write` changes.
+fn array_part(
+    path: &OsStr,
+    of_box: Option<[&[u64]; 2]>,
+    write: impl FnOnce(&mut Array) -> Result<()>,
+) -> Vec<u8> {
+    let mut part = Part::of_array(path, of_box, &none()).unwrap();
+    let mut array = open::open(part.path(), Mode::Append, &none()).unwrap();
+    write(&mut array).and_then(|()| array.commit()).unwrap();
+    drop(array);
+    part.finish().unwrap()
+}
+
+const FORMATS: [Format; 6] = [
+    Format::B2nd,
+    Format::Caterva,
+    Format::Bloscpack,
+    Format::Bcolz,
+    Format::Blz,
+    Format::BlzRfc,
+];
+
+#[test]
+fn boxes_of_parts_are_written() {
+    // boxes along chunks, also to the end, and others
+    let boxes: [&[[[u64; 2]; 2]]; 2] = [
+        &[[[0, 0], [4, 5]], [[4, 0], [4, 5]], [[8, 0], [2, 5]]],
+        &[[[0, 0], [3, 2]], [[0, 2], [3, 3]], [[3, 0], [7, 5]]],
+    ];
+    for format in FORMATS {
+        for boxes in boxes {
+            let folder = Folder::new("box");
+            let path = folder.path("x");
+            create(&path, format, &[10, 5], &[4, 5]);
+            let tokens: Vec<Vec<u8>> = boxes
+                .iter()
+                .map(|[start, shape]| {
+                    array_part(&path, Some([start, shape]), |array| {
+                        let row =
+                            |r: u64| (0..shape[1]).map(move |c| (start[0] + r) * 5 + start[1] + c);
+                        let items = bytes((0..shape[0]).flat_map(row));
+                        array.write(&[0, 0], shape, None, &items, None)
+                    })
+                })
+                .collect();
+            assert_eq!(content(&path).1, vec![0; 200], "nothing is visible before");
+            commit_all(&path, &tokens, &none()).unwrap();
+            assert_eq!(content(&path), (vec![10, 5], bytes(0..50)), "{format:?}");
+            assert_eq!(folder.names(), ["x"]);
+        }
+    }
+}
+
+#[test]
+fn rows_of_parts_are_appended() {
+    for (format, rows) in FORMATS
+        .into_iter()
+        .flat_map(|f| [[4, 8, 3], [1, 5, 0]].map(|r| (f, r)))
+    {
+        let folder = Folder::new("rows");
+        let path = folder.path("x");
+        create(&path, format, &[0, 5], &[4, 5]);
+        let mut first = 0;
+        let tokens = rows.map(|n| {
+            let token = array_part(&path, None, |array| {
+                array.append(0, n, &bytes(first * 5..(first + n) * 5))
+            });
+            first += n;
+            token
+        });
+        commit_all(&path, &tokens, &none()).unwrap();
+        assert_eq!(
+            content(&path),
+            (vec![first, 5], bytes(0..first * 5)),
+            "{format:?}"
+        );
+    }
+}
+
+#[test]
+fn chunks_of_frames_are_copied_as_they_are_stored() {
+    let folder = Folder::new("stored");
+    let path = folder.path("x.b2nd");
+    create(&path, Format::B2nd, &[8, 5], &[4, 5]);
+    let options = none().with(Opt::Codec, 3).unwrap(); // zlib
+    let mut part = Part::of_array(&path, Some([&[4, 0], &[4, 5]]), &options).unwrap();
+    let mut array = open::open(part.path(), Mode::Append, &none()).unwrap();
+    array
+        .write(&[0, 0], &[4, 5], None, &bytes(0..20), None)
+        .unwrap();
+    array.commit().unwrap();
+    let stored = std::fs::read(part.path()).unwrap();
+    let token = part.finish().unwrap();
+    commit_all(&path, &[token], &none()).unwrap();
+    let (all, chunk) = (std::fs::read(&path).unwrap(), 32 + 4);
+    let zlib = |bytes: &[u8]| bytes.windows(2).filter(|w| w == b"\x78\x5e").count();
+    assert!(chunk > 0 && zlib(&stored) == zlib(&all));
+}
+
+fn table(path: &OsStr, format: Format) {
+    let columns = ["<i4", "<f8"].map(|dtype| Dtype::parse_argument(dtype).unwrap());
+    let columns = [("a", columns[0].clone()), ("b", columns[1].clone())];
+    let mut table = Table::create(path, Mode::New, format, &columns, &none()).unwrap();
+    table.append(1, &[&[1; 4], &[2; 8]]).unwrap();
+    table.attr_set("note", Some(b"1")).unwrap();
+    table.commit().unwrap();
+}
+
+fn table_part(path: &OsStr, rows: u64, value: u8) -> Vec<u8> {
+    let mut part = Part::of_table(path, &none()).unwrap();
+    let mut table = Table::open(part.path(), Mode::Append, &none()).unwrap();
+    let [a, b] = [4, 8].map(|size| vec![value; rows as usize * size]);
+    table.append(rows, &[&a, &b]).unwrap();
+    table.commit().unwrap();
+    drop(table);
+    part.finish().unwrap()
+}
+
+#[test]
+fn rows_of_tables_are_appended() {
+    for format in [Format::Bcolz, Format::Blz, Format::BlzRfc] {
+        let folder = Folder::new("table");
+        let path = folder.path("x");
+        table(&path, format);
+        let tokens = [
+            table_part(&path, 3, 7),
+            table_part(&path, 0, 8),
+            table_part(&path, 1, 9),
+        ];
+        commit_all(&path, &tokens, &none()).unwrap();
+        let all = Table::open(&path, Mode::Read, &none()).unwrap();
+        let mut a = [0; 20];
+        all.read_rows(0, (0, 5, 1), &mut a).unwrap();
+        assert_eq!(
+            a.chunks(4).map(|c| c[0]).collect::<Vec<_>>(),
+            [1, 7, 7, 7, 9]
+        );
+        let other = folder.path("y");
+        all.copy(NewLocation::Path(&other), Mode::New, format, &none())
+            .unwrap();
+        assert_eq!(folder.names(), ["x", "y"]);
+    }
+}
+
+#[test]
+fn parts_that_are_not_finished_are_removed() {
+    let folder = Folder::new("unfinished");
+    let path = folder.path("x.bagz");
+    let part = Part::of_bag(&path, &none()).unwrap();
+    assert_eq!(list(&path).unwrap().len(), 1);
+    drop(part);
+    assert_eq!(folder.names(), [""; 0]);
+
+    let token = bag_part(&path, &[b"a"], &none());
+    let mut open = Part::of_bag(&path, &none()).unwrap();
+    let writer = Writer::open(open.path(), BagMode::Append, &none()).unwrap();
+    assert_eq!(
+        remove_all(&path).unwrap().len(),
+        1,
+        "not the one that is written"
+    );
+    drop(writer);
+    open.finish().unwrap();
+    assert!(open.finish().is_err());
+    let e = commit_all(&path, &[token], &none()).unwrap_err();
+    assert_eq!(e.status, Status::Missing, "{e}");
+    assert_eq!(remove_all(&path).unwrap().len(), 1);
+}
+
+#[test]
+fn a_commit_with_a_wrong_token_changes_nothing() {
+    let folder = Folder::new("wrong");
+    let path = folder.path("x.bagz");
+    let good = bag_part(&path, &[b"a"], &none());
+    let other = Token {
+        id: PartId::random(),
+        ..Token::parse(&good).unwrap()
+    };
+    let more = Token {
+        items: 2,
+        ..Token::parse(&good).unwrap()
+    };
+    let kind = Token {
+        kind: Kind::Table,
+        ..Token::parse(&other.to_bytes()).unwrap()
+    };
+    for (tokens, status) in [
+        (
+            vec![good.clone(), other.to_bytes().to_vec()],
+            Status::Missing,
+        ),
+        (vec![more.to_bytes().to_vec()], Status::State),
+        (vec![good.clone(), good.clone()], Status::Argument),
+        (
+            vec![good.clone(), kind.to_bytes().to_vec()],
+            Status::Argument,
+        ),
+        (vec![good.clone(), b"hpt".to_vec()], Status::Format),
+    ] {
+        let e = commit_all(&path, &tokens, &none()).unwrap_err();
+        assert_eq!(e.status, status, "{e}");
+        assert!(!std::path::Path::new(&path).exists());
+    }
+    commit_all(&path, &[good], &none()).unwrap();
+    assert_eq!(records(&path, &none()), [b"a"]);
+}
+
+#[test]
+fn an_interrupted_commit_is_not_repeated() {
+    let folder = Folder::new("twice");
+    let path = folder.path("x.bagz");
+    let token = bag_part(&path, &[b"a", b"b"], &none());
+    let id = Token::parse(&token).unwrap().id;
+    let parts = bag::Target::of(&path).unwrap().parts().unwrap();
+    let record = |before, after| Record {
+        state: State::Begun,
+        before,
+        after,
+        parts: vec![id],
+    };
+    // interrupted after the commit: the parts are only removed
+    let mut writer = Writer::open(&path, BagMode::New, &none()).unwrap();
+    writer.append(b"old").unwrap();
+    writer.commit().unwrap();
+    drop(writer);
+    parts.set_record(&record(0, 1)).unwrap();
+    commit_all(&path, std::slice::from_ref(&token), &none()).unwrap();
+    assert_eq!(records(&path, &none()), [b"old"]);
+    assert_eq!(list(&path).unwrap(), [""; 0]);
+
+    // the container has another length than before and after
+    let token = bag_part(&path, &[b"a", b"b"], &none());
+    parts.set_record(&record(5, 7)).unwrap();
+    let e = commit_all(&path, std::slice::from_ref(&token), &none()).unwrap_err();
+    assert!(
+        e.status == Status::State && e.message.contains("commit"),
+        "{e}"
+    );
+    // interrupted before the commit
+    parts.set_record(&record(1, 3)).unwrap();
+    commit_all(&path, &[token], &none()).unwrap();
+    assert_eq!(records(&path, &none()), [&b"old"[..], b"a", b"b"]);
+    assert_eq!(folder.names(), ["x.bagz"]);
+}
