@@ -632,6 +632,39 @@ static void some_records(const void *none, const void **data, const uint64_t **o
     *data = filled(bytes), *offsets = all;
 }
 
+static void a_box_or_rows(const void *none, uint32_t *ndim, const uint64_t **start,
+                          const uint64_t **shape)
+{
+    (void)none;
+    *ndim = once_in(20) ? (uint32_t)a_count(17) : 2;
+    uint64_t *from = numbers(*ndim), *lengths = numbers(*ndim);
+    for (uint32_t d = 0; d < *ndim; d++) {
+        from[d] = once_in(60) ? a_number() : 4 * below(3);
+        lengths[d] = once_in(60) ? a_number() : 4;
+    }
+    bool rows = once_in(3);
+    *start = rows ? NULL : from, *shape = rows && below(9) ? NULL : lengths;
+}
+
+static uint8_t tokens_made[4][HOLDALL_PART_TOKEN_SIZE];
+
+static void *a_token(void)
+{
+    return tokens_made[below(4)];
+}
+
+static void some_tokens(const void *none, const void **tokens, size_t *count)
+{
+    (void)none;
+    *count = (size_t)a_count(3);
+    uint8_t *all = room(*count * HOLDALL_PART_TOKEN_SIZE);
+    for (size_t i = 0; i < *count; i++) {
+        memcpy(all + i * HOLDALL_PART_TOKEN_SIZE, a_token(), HOLDALL_PART_TOKEN_SIZE);
+        if (once_in(20)) all[below(*count * HOLDALL_PART_TOKEN_SIZE)] ^= 1;
+    }
+    *tokens = all;
+}
+
 /* ---- Arrow ------------------------------------------------------------------------------------*/
 
 static void drained(struct ArrowArrayStream *stream)
@@ -757,6 +790,9 @@ static void begin(void)
     OK(holdall_epoch_new(20, 1, 0, 0, 1, &epoch, &err));
     store_handle(K_epoch, HOLDALL_OK, epoch);
     store_handle(K_bag, HOLDALL_OK, bag);
+    holdall_part *part;
+    OK(holdall_part_of_bag(in_tmp("d.bagz"), o, &part, &err));
+    store_handle(K_part, HOLDALL_OK, part);
     holdall_checksum *digest;
     OK(holdall_checksum_new(HOLDALL_CHECKSUM_CRC32, &digest, &err));
     store_handle(K_checksum, HOLDALL_OK, digest);

@@ -24,6 +24,7 @@
  *     holdall/bag_stream.h     streams with read-ahead; shuffled epochs; batches
  *     holdall/bag_index.h      indexes of bags: from keys to record numbers
  *     holdall/arrow.h          Arrow: export and import of tables and bags
+ *     holdall/part.h           parts: many processes write one container, with one commit
  *     holdall/checksum.h       checksums of bytes
  *     holdall/storage.h        storage: memory or functions in place of local files
  *
@@ -51,6 +52,7 @@
 #include "holdall/bag_stream.h"
 #include "holdall/bag_index.h"
 #include "holdall/arrow.h"
+#include "holdall/part.h"
 #include "holdall/checksum.h"
 #include "holdall/storage.h"
 

@@ -68,6 +68,11 @@ const CHAPTERS: &[Chapter] = &[
         "arrow",
         "Arrow: export and import of tables and bags",
     ),
+    chapter(
+        "part",
+        "part",
+        "parts: many processes write one container, with one commit",
+    ),
     chapter("checksum", "checksum", "checksums of bytes"),
     chapter(
         "storage",

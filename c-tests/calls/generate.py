@@ -40,6 +40,9 @@ OPTIONAL = {
     ("holdall_table_read_points", "names"),
     ("holdall_table_columns_to_arrow", "names"),
     ("holdall_table_slice", "names"),
+    # rows
+    ("holdall_part_of_array", "start"),
+    ("holdall_part_of_array", "shape"),
     # all records in order
     ("holdall_bag_copy", "indices"),
     ("holdall_bag_stream_open", "next"),
@@ -111,6 +114,7 @@ ARGUMENTS = {
     ("holdall_array_slice", "start"): "a_start(array)",
     ("holdall_array_slice", "count"): "some_counts(array)",
     ("holdall_array_slice", "step"): "some_steps(array)",
+    ("holdall_part_finish", "token"): "a_token()",
     ("holdall_table_slice", "start"): "a_count(9)",
     ("holdall_table_slice", "count"): "a_count(9)",
     ("holdall_table_slice", "step"): "(int64_t)a_count(4)",
@@ -118,6 +122,8 @@ ARGUMENTS = {
 # Parameters that depend on each other: drawn by one function, which gets the handle and pointers to
 # them.
 GROUPS = [
+    (["ndim", "start", "shape"], "a_box_or_rows"),
+    (["tokens", "count"], "some_tokens"),
     (["start", "count", "step", "strides"], "a_box"),
     (["positions", "counts"], "a_choice"),
     (["coordinates", "n"], "a_list"),

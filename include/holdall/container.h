@@ -128,6 +128,8 @@ typedef struct holdall_repair_result {
     /* Records, chunks, metadata, trailers, commits, names and columns lost. 1 may stand for an
      * unknown number of records. */
     uint64_t lost;
+    /* Parts removed that were never committed (see part.h). */
+    uint64_t parts_removed;
 } holdall_repair_result;
 
 /* Repairs a container: completes or rolls back an interrupted change and restores the last

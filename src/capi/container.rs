@@ -317,6 +317,8 @@ pub struct holdall_repair_result {
     /// Records, chunks, metadata, trailers, commits, names and columns lost. 1 may stand for an
     /// unknown number of records.
     pub lost: u64,
+    /// Parts removed that were never committed (see part.h).
+    pub parts_removed: u64,
 }
 structure!(holdall_repair_result);
 
@@ -350,13 +352,13 @@ pub unsafe extern "C" fn holdall_repair(
         check_result(result)?;
         let path = path_only(path, options, "holdall_repair()")?;
         let repaired = repair(path, &chosen(options))?;
-        let (retained, lost) = (repaired.retained, repaired.dropped);
         put_result(
             result,
             holdall_repair_result {
                 struct_size: 0,
-                retained,
-                lost,
+                retained: repaired.retained,
+                lost: repaired.dropped,
+                parts_removed: repaired.parts_removed.len() as u64,
             },
         )?;
         Ok(HOLDALL_OK)

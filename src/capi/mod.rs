@@ -12,6 +12,7 @@ pub mod guard;
 mod handles;
 pub mod index;
 pub mod options;
+pub mod part;
 pub mod schunk;
 pub mod schunk_stream;
 pub mod storage;

@@ -1,7 +1,7 @@
 //! Every function with NULL for each pointer and 0 for each number.
 
 use holdall::capi::{
-    array::*, arrow::*, bag::*, checksum::*, container::*, guard::*, index::*, options::*,
+    array::*, arrow::*, bag::*, checksum::*, container::*, guard::*, index::*, options::*, part::*,
     schunk::*, schunk_stream::*, storage::*, stream::*, table::*,
 };
 
@@ -145,6 +145,13 @@ fn functions_that_can_fail_do() {
             holdall_schunk_stream_set_metadata(no(), no(), no(), no()),
             holdall_schunk_stream_write(no(), no(), no(), no()),
             holdall_schunk_stream_finish(no(), no()),
+            holdall_part_of_bag(no(), no(), no(), no()),
+            holdall_part_of_array(no(), no(), no(), no(), no(), no(), no()),
+            holdall_part_of_table(no(), no(), no(), no()),
+            holdall_part_finish(no(), no(), no()),
+            holdall_parts_commit(no(), no(), no(), no(), no()),
+            holdall_parts_discard(no(), no(), no(), no()),
+            holdall_parts_list(no(), no(), no(), no(), no()),
             holdall_epoch_new(no(), no(), no(), no(), no(), no(), no()),
             holdall_epoch_seek(no(), no(), no(), no()),
             holdall_bag_read_range_to(no(), no(), no(), no(), no(), no(), no()),
@@ -228,6 +235,8 @@ fn functions_that_cannot_fail() {
         holdall_bag_stream_damaged_count(no());
         holdall_bag_stream_close(no());
         holdall_schunk_stream_free(no());
+        holdall_part_path(no());
+        holdall_part_close(no());
         holdall_epoch_count(no());
         assert_eq!(holdall_epoch_next(no(), no()), HOLDALL_E_ARGUMENT);
         holdall_epoch_free(no());

@@ -117,11 +117,12 @@ MAX_NDIM = 16
 ORDER_C = 601
 ORDER_F = 602
 NO_RECORD = 18446744073709551615
+PART_TOKEN_SIZE = 164
 
 STRUCTS = {
     "holdall_error": [("status", "i32"), ("os_code", "i32"), ("position", "i64"), ("message", "char 496")],
     "holdall_verify_result": [("struct_size", "size"), ("intact", "u64"), ("corrupt", "u64"), ("unchecked", "u64")],
-    "holdall_repair_result": [("struct_size", "size"), ("retained", "u64"), ("lost", "u64")],
+    "holdall_repair_result": [("struct_size", "size"), ("retained", "u64"), ("lost", "u64"), ("parts_removed", "u64")],
     "holdall_array_spec": [("struct_size", "size"), ("dtype", "str"), ("shape", "ptr u64"), ("chunk_shape", "ptr u64"), ("block_shape", "ptr u64"), ("format", "i32"), ("ndim", "u32")],
     "holdall_array_info": [("struct_size", "size"), ("dtype", "str"), ("shape", "ptr u64"), ("chunk_shape", "ptr u64"), ("block_shape", "ptr u64"), ("itemsize", "size"), ("nbytes", "u64"), ("stored_bytes", "u64"), ("generation", "u64"), ("format", "i32"), ("ndim", "u32"), ("order", "i32"), ("codec", "i32"), ("level", "i32"), ("checksum", "i32"), ("filter_count", "u32"), ("attr_count", "u32"), ("filters", "u8 8"), ("precision", "i32"), ("fixed_attr_count", "u32")],
     "holdall_table_spec": [("struct_size", "size"), ("names", "ptr ptr char"), ("dtypes", "ptr ptr char"), ("format", "i32"), ("column_count", "u32")],
@@ -312,6 +313,15 @@ FUNCTIONS = {
     "holdall_table_columns_to_arrow": ["i32", "ptr holdall_table", "u64", "u64", "u32", "ptr ptr char", "u64", "ptr ArrowArrayStream", "ptr holdall_error"],
     "holdall_table_append_arrow": ["i32", "ptr holdall_table", "ptr ArrowArrayStream", "ptr holdall_error"],
     "holdall_bag_to_arrow": ["i32", "ptr holdall_bag", "u64", "u64", "u64", "ptr ArrowArrayStream", "ptr holdall_error"],
+    "holdall_part_of_bag": ["i32", "str", "ptr holdall_options", "ptr ptr holdall_part", "ptr holdall_error"],
+    "holdall_part_of_array": ["i32", "str", "u32", "ptr u64", "ptr u64", "ptr holdall_options", "ptr ptr holdall_part", "ptr holdall_error"],
+    "holdall_part_of_table": ["i32", "str", "ptr holdall_options", "ptr ptr holdall_part", "ptr holdall_error"],
+    "holdall_part_path": ["str", "ptr holdall_part"],
+    "holdall_part_finish": ["i32", "ptr holdall_part", "ptr void", "ptr holdall_error"],
+    "holdall_part_close": ["void", "ptr holdall_part"],
+    "holdall_parts_commit": ["i32", "str", "ptr void", "size", "ptr holdall_options", "ptr holdall_error"],
+    "holdall_parts_discard": ["i32", "str", "ptr void", "size", "ptr holdall_error"],
+    "holdall_parts_list": ["i32", "str", "ptr char", "size", "ptr size", "ptr holdall_error"],
     "holdall_checksum_compute": ["i32", "i32", "ptr void", "size", "ptr void", "size", "ptr size", "ptr holdall_error"],
     "holdall_checksum_new": ["i32", "i32", "ptr ptr holdall_checksum", "ptr holdall_error"],
     "holdall_checksum_update": ["i32", "ptr holdall_checksum", "ptr void", "size", "ptr holdall_error"],

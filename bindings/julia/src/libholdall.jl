@@ -117,6 +117,7 @@ const HOLDALL_MAX_NDIM = 16
 const HOLDALL_ORDER_C = 601
 const HOLDALL_ORDER_F = 602
 const HOLDALL_NO_RECORD = typemax(UInt64)
+const HOLDALL_PART_TOKEN_SIZE = 164
 
 mutable struct holdall_options end
 mutable struct holdall_array end
@@ -129,6 +130,7 @@ mutable struct holdall_bag_writer end
 mutable struct holdall_bag_stream end
 mutable struct holdall_epoch end
 mutable struct holdall_bag_index end
+mutable struct holdall_part end
 mutable struct holdall_checksum end
 mutable struct holdall_storage end
 
@@ -150,6 +152,7 @@ struct holdall_repair_result
     struct_size::Csize_t
     retained::UInt64
     lost::UInt64
+    parts_removed::UInt64
 end
 
 struct holdall_array_spec
@@ -773,6 +776,33 @@ holdall_table_append_arrow(table, stream, err) =
 
 holdall_bag_to_arrow(bag, start, count, batch, out, err) =
     @ccall libholdall.holdall_bag_to_arrow(bag::Ptr{holdall_bag}, start::UInt64, count::UInt64, batch::UInt64, out::Ptr{Cvoid}, err::Ptr{holdall_error})::Int32
+
+holdall_part_of_bag(spec, options, out, err) =
+    @ccall libholdall.holdall_part_of_bag(spec::Cstring, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_part}}, err::Ptr{holdall_error})::Int32
+
+holdall_part_of_array(path, ndim, start, shape, options, out, err) =
+    @ccall libholdall.holdall_part_of_array(path::Cstring, ndim::UInt32, start::Ptr{UInt64}, shape::Ptr{UInt64}, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_part}}, err::Ptr{holdall_error})::Int32
+
+holdall_part_of_table(path, options, out, err) =
+    @ccall libholdall.holdall_part_of_table(path::Cstring, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_part}}, err::Ptr{holdall_error})::Int32
+
+holdall_part_path(part) =
+    @ccall libholdall.holdall_part_path(part::Ptr{holdall_part})::Cstring
+
+holdall_part_finish(part, token, err) =
+    @ccall libholdall.holdall_part_finish(part::Ptr{holdall_part}, token::Ptr{Cvoid}, err::Ptr{holdall_error})::Int32
+
+holdall_part_close(part) =
+    @ccall libholdall.holdall_part_close(part::Ptr{holdall_part})::Cvoid
+
+holdall_parts_commit(path, tokens, count, options, err) =
+    @ccall libholdall.holdall_parts_commit(path::Cstring, tokens::Ptr{Cvoid}, count::Csize_t, options::Ptr{holdall_options}, err::Ptr{holdall_error})::Int32
+
+holdall_parts_discard(path, tokens, count, err) =
+    @ccall libholdall.holdall_parts_discard(path::Cstring, tokens::Ptr{Cvoid}, count::Csize_t, err::Ptr{holdall_error})::Int32
+
+holdall_parts_list(path, dst, dst_size, n, err) =
+    @ccall libholdall.holdall_parts_list(path::Cstring, dst::Ptr{UInt8}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
 
 holdall_checksum_compute(kind, bytes, n, dst, dst_size, checksum_size, err) =
     @ccall libholdall.holdall_checksum_compute(kind::Int32, bytes::Ptr{Cvoid}, n::Csize_t, dst::Ptr{Cvoid}, dst_size::Csize_t, checksum_size::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
