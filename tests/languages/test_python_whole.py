@@ -93,7 +93,7 @@ class Whole(Case):
                 s.copy(self.folder / f"copy-{format}", codec="zlib")
                 with self.assertRaises(holdall.StateError):
                     s.append(b"x")
-            self.assertEqual(holdall.repair(self.folder / f"copy-{format}"), (3, 0))
+            self.assertEqual(holdall.repair(self.folder / f"copy-{format}"), (3, 0, 0))
 
     def test_closed(self):
         path = self.bag([b"x"] * 3)

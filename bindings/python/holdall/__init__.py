@@ -36,6 +36,7 @@ from ._infos import (
     ArrayInfo, BagInfo, ChunkInfo, RepairResult, SchunkInfo, Split, TableInfo, VerifyResult,
 )  # fmt: skip
 from ._native import Bag, BagWriter, Index, Memory, MemoryFiles, Records, Stream, version
+from ._parts import ArrayPart, BagPart, TablePart, commit_parts, discard_parts, list_parts
 from ._schunks import Schunk, SchunkStream
 from ._storage import Storage
 from ._tables import Table
@@ -46,11 +47,11 @@ collections.abc.Sequence.register(Records)
 
 # BufferError, IOError, MemoryError and TypeError are omitted: `import *` must not shadow a builtin.
 __all__ = [
-    "Array", "ArrayInfo", "Bag", "BagInfo", "BagWriter", "ChunkInfo", "DamageWarning", "Error",
-    "Fault", "Index", "Memory", "MemoryFiles", "Records", "RepairResult", "Schunk", "SchunkInfo",
-    "SchunkStream", "Split", "Storage", "Stream", "Table", "TableInfo",
-    "UncommittedWarning", "VerifyResult", "identify", "repair", "verify", "version",
-    "ArgumentError", "BusyError", "CallbackError", "CancelledError", "ChecksumError", "CodecError",
-    "ExistsError", "FormatError", "InternalError", "LimitError", "MissingError", "RangeError",
-    "StateError", "UnsupportedError", "VersionError",
+    "Array", "ArrayInfo", "ArrayPart", "Bag", "BagInfo", "BagPart", "BagWriter", "ChunkInfo",
+    "DamageWarning", "Error", "Fault", "Index", "Memory", "MemoryFiles", "Records", "RepairResult",
+    "Schunk", "SchunkInfo", "SchunkStream", "Split", "Storage", "Stream", "Table", "TableInfo",
+    "TablePart", "UncommittedWarning", "VerifyResult", "commit_parts", "discard_parts", "identify",
+    "list_parts", "repair", "verify", "version", "ArgumentError", "BusyError", "CallbackError",
+    "CancelledError", "ChecksumError", "CodecError", "ExistsError", "FormatError", "InternalError",
+    "LimitError", "MissingError", "RangeError", "StateError", "UnsupportedError", "VersionError",
 ]  # fmt: skip

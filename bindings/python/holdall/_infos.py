@@ -27,6 +27,6 @@ SchunkInfo = _tuple(
 ChunkInfo = _tuple("ChunkInfo", "nbytes stored_bytes codec is_pending")
 VerifyResult = _tuple("VerifyResult", "intact corrupt unchecked")
 Split = _tuple("Split", "first count bytes")
-RepairResult = _tuple("RepairResult", "retained lost")
+RepairResult = _tuple("RepairResult", "retained lost parts_removed")
 
 ALL = (ArrayInfo, BagInfo, ChunkInfo, RepairResult, SchunkInfo, Split, TableInfo, VerifyResult)

@@ -480,6 +480,33 @@ class MemoryFiles:
     def put(self, name: Path, content: Buffer | None) -> None:
         """Stores a file, which is copied. Open containers keep a previous file of this name."""
 
+class Part:
+    """A part of a container that is being written. The classes of the module `holdall` are containers
+    at its path.
+    """
+
+    def close(self) -> None:
+        """Removes the part, unless it is finished."""
+
+    def finish(self) -> Any:
+        """Returns the token of the part."""
+
+    @staticmethod
+    def of_array(name: Target, start: int, shape: Any, options: Any) -> Any:
+        """Creates a part of an array: rows, or a box."""
+
+    @staticmethod
+    def of_bag(name: Target, options: Any) -> Any:
+        """Creates a part of a bag or of a new set."""
+
+    @staticmethod
+    def of_table(name: Target, options: Any) -> Any:
+        """Creates a part of a table."""
+
+    @property
+    def path(self) -> Any:
+        """The path of the container that is the part."""
+
 class Records:
     """A batch of records in one buffer, a sequence of bytes objects.
 
@@ -860,6 +887,12 @@ def attribute_from_json(format_name: Any, json: Any) -> Any:
 def attribute_to_json(format_name: Any, stored: Any) -> Any:
     """Returns a stored attribute of a container of a format as JSON."""
 
+def commit_parts(name: Target, tokens: Any, options: Any) -> Any:
+    """Commits parts of the container at a path."""
+
+def discard_parts(name: Target, tokens: Any) -> Any:
+    """Removes parts of the container at a path without committing them."""
+
 def epoch_numbers(n: int, seed: int, epoch: int, rank: int, world: int, start: int, count: int) -> Any:
     """Returns record numbers of a shuffled epoch of n records, as Bag.epoch() has them.
 
@@ -869,8 +902,13 @@ def epoch_numbers(n: int, seed: int, epoch: int, rank: int, world: int, start: i
 def identify(name: Path) -> tuple[str, str]:
     """Returns the format and kind of the container at a path, such as ("b2nd", "array")."""
 
+def list_parts(name: Target) -> Any:
+    """Returns the names of the parts of the container at a path."""
+
 def repair(name: Target, options: Any) -> Any:
-    """Repairs the container at a path. Returns the numbers of parts that were retained and lost."""
+    """Repairs the container at a path. Returns the numbers of records or chunks that were retained and
+    lost, and of parts that were removed.
+    """
 
 def verify(name: Target, fault: Any, options: Any) -> Any:
     """Verifies the container at a path. Returns the numbers of intact, corrupt and unchecked parts, and

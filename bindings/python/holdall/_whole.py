@@ -48,13 +48,14 @@ def repair(name, **options):
 
     name: the path, or a spec of a bag (see Bag).
 
-    Returns a RepairResult, a named tuple: retained, the number of records or chunks, and lost,
-    which includes metadata, trailers, commits, names and columns.
+    Returns a RepairResult, a named tuple: retained, the number of records or chunks; lost, which
+    includes metadata, trailers, commits, names and columns; and parts_removed, the number of parts
+    (see BagPart) that were never committed.
 
     Raises FormatError if the container cannot be repaired, or only with the option skip_damaged,
     BusyError if another writer has it open.
 
         >>> holdall.repair("lines.bagz")
-        RepairResult(retained=3, lost=0)
+        RepairResult(retained=3, lost=0, parts_removed=0)
     """
     return RepairResult(*_native.repair(name, options))

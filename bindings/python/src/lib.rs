@@ -21,6 +21,7 @@ mod index;
 mod indices;
 mod maintenance;
 mod options;
+mod part;
 mod recipe;
 mod records;
 mod schunk;
@@ -50,6 +51,8 @@ mod _native {
     use super::buffers::Buffer;
     #[pymodule_export]
     use super::maintenance::{epoch_numbers, identify, repair, verify, version};
+    #[pymodule_export]
+    use super::part::{Part, commit_parts, discard_parts, list_parts};
     #[pymodule_export]
     use super::records::Records;
     #[pymodule_export]

@@ -85,16 +85,18 @@ pub fn verify(
     ))
 }
 
-/// Repairs the container at a path. Returns the numbers of parts that were retained and lost.
+/// Repairs the container at a path. Returns the numbers of records or chunks that were retained and
+/// lost, and of parts that were removed.
 #[pyfunction]
 #[pyo3(signature = (name, options))]
-pub fn repair(name: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<(u64, u64)> {
+pub fn repair(name: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<(u64, u64, usize)> {
     let (py, path) = (name.py(), path(name)?);
     let given = Options::new(py, Some(options))?;
     let repaired = given
         .callbacks
         .call(py, || holdall::repair(path, &given.options))?;
-    Ok((repaired.retained, repaired.dropped))
+    let parts = repaired.parts_removed.len();
+    Ok((repaired.retained, repaired.dropped, parts))
 }
 
 /// Returns record numbers of a shuffled epoch of n records, as Bag.epoch() has them.
