@@ -168,9 +168,16 @@ class Bags(Case):
             with self.assertRaisesRegex(TypeError, "cannot be pickled"):
                 pickle.dumps(of)
         writer.close()
+        texts = [pickle.dumps(of) for of in (bag, bag[1:3])]
         bag.close()
         with self.assertRaises(holdall.StateError):
             pickle.dumps(bag)
+        with holdall.BagWriter(path, "a") as writer:
+            writer.append(b"x")
+            writer.commit()
+        for text in texts:
+            with self.assertRaisesRegex(holdall.StateError, "changed since it was pickled"):
+                pickle.loads(text)
 
     def test_tokens_differ_between_bags(self):
         path = self.bag(RECORDS)

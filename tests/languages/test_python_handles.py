@@ -66,6 +66,18 @@ class Handles(Case):
         for handle in (array, table, array.slice(np.s_[1:]), table["a"], table.slice(slice(1))):
             self.assertRaisesRegex(TypeError, "opened for changes", pickle.dumps, handle)
 
+    def test_other_versions_are_not_opened(self):
+        for format in FORMATS:
+            path, items = self.array(format)
+            a = holdall.Array(path)
+            texts = [pickle.dumps(of) for of in (a, a.slice(np.s_[1:2]))]
+            with holdall.Array(path, "a") as changed:
+                changed.append(items[:1])
+                changed.commit()
+            for text in texts:
+                with self.assertRaisesRegex(holdall.StateError, "changed since it was pickled"):
+                    pickle.loads(text)
+
     def test_tokens_differ_between_contents(self):
         path, items = self.array()
         a, same = holdall.Array(path), holdall.Array(str(path))

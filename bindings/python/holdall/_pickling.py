@@ -7,14 +7,15 @@ has the steps from the handle: the names of methods, and their arguments.
 import os
 import uuid
 
-from . import _errors
+from . import _errors, _native
 
 
 class Recipe:
-    """What opens a handle again, and the version of the file that it reads."""
+    """What opens a handle again, the version of the file that it reads, and its size."""
 
-    def __init__(self, kind, opened, version, steps=()):
-        self.kind, self.opened, self.version, self.steps = kind, opened, version, steps
+    def __init__(self, kind, opened, version, size, steps=()):
+        self.kind, self.opened, self.version, self.size = kind, opened, version, size
+        self.steps = steps
 
     def then(self, name, *arguments):
         """Returns the recipe of a view of the handle."""
@@ -22,7 +23,8 @@ class Recipe:
         if name == "_strided" and steps and steps[-1][0] == name:
             arguments = _combined(steps[-1][1], arguments)  # so that the recipe does not grow
             steps = steps[:-1]
-        return Recipe(self.kind, self.opened, self.version, (*steps, (name, arguments)))
+        steps = (*steps, (name, arguments))
+        return Recipe(self.kind, self.opened, self.version, self.size, steps)
 
 
 def _combined(outer, inner):
@@ -31,12 +33,24 @@ def _combined(outer, inner):
     return first, [a * b for a, b in zip(outer[1], inner[1])], inner[2]
 
 
-def opened(kind, target, options, steps):
-    """Returns a handle as it was pickled."""
+def opened(kind, target, options, steps, size=None):
+    """Returns a handle as it was pickled. Raises StateError if the container has another size."""
     handle = kind(target, **options)
+    found = size_of(handle) if size else None
+    if found != size:
+        message = f"{target}: changed since it was pickled (expected {size}, found {found} items and bytes)"
+        raise _errors.StateError(message)
     for name, arguments in steps:
         handle = getattr(handle, name)(*arguments)
     return handle
+
+
+def size_of(handle):
+    """Returns the number of items, and that of bytes on disk, as far as it is known."""
+    if isinstance(handle, _native.Bag):
+        return sum(count for _, count in handle.shards), handle.stored_bytes
+    version = handle._version
+    return getattr(handle, "shape", None) or len(handle), version and version[1]
 
 
 class Pickled:
@@ -45,7 +59,8 @@ class Pickled:
     _viewed = None  # the recipe of a view
 
     def _made(self):
-        return self._viewed or Recipe(type(self), self._recipe, self._version)
+        size = size_of(self) if self._is_open else None
+        return self._viewed or Recipe(type(self), self._recipe, self._version, size)
 
     def __reduce__(self):
         recipe = self._made()
@@ -55,7 +70,7 @@ class Pickled:
             raise _errors.TypeError(message)
         target, options = recipe.opened
         options = {name: value for name, value in options.items() if name != "progress"}
-        return opened, (recipe.kind, target, options, recipe.steps)
+        return opened, (recipe.kind, target, options, recipe.steps, recipe.size)
 
     def __dask_tokenize__(self):
         """Returns a token that differs between handles of different content.

@@ -571,11 +571,14 @@ impl Bag {
         self.close(py);
     }
 
-    /// Pickles the path or storage, the options and the slice: unpickling opens the bag again.
+    /// Pickles the path or storage, the options and the slice: unpickling opens the bag again. It
+    /// raises StateError if the bag has other records by then.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let bag = slf.get();
-        bag.open(slf.py())?;
-        bag.recipe.reduce(slf.py(), slf.get_type())
+        let open = bag.open(slf.py())?;
+        let records = open.bag.shards().map(|(_, count)| count).sum();
+        let size = (records, open.bag.stored_bytes());
+        bag.recipe.reduce(slf.py(), slf.get_type(), size)
     }
 
     fn __dask_tokenize__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -40,11 +40,13 @@ impl Recipe {
         }
     }
 
-    /// Returns the result of `__reduce__`: a function of `holdall._pickling` and its arguments.
+    /// Returns the result of `__reduce__`: a function of `holdall._pickling` and its arguments. `size`
+    /// is that of the whole container: the numbers of records and bytes.
     pub fn reduce<'py>(
         &self,
         py: Python<'py>,
         kind: Bound<'py, PyType>,
+        size: (u64, u64),
     ) -> PyResult<Bound<'py, PyTuple>> {
         let function = py.import("holdall._pickling")?.getattr("opened")?;
         let arguments = (
@@ -52,6 +54,7 @@ impl Recipe {
             &self.target,
             self.without_callbacks(py)?,
             self.steps(),
+            size,
         );
         (function, arguments).into_pyobject(py)
     }
