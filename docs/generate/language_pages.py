@@ -86,7 +86,7 @@ def python(folder):
             cells = f"`{label.value}`", f"`HOLDALL_E_{status}`", *bases
             rows.append(f"| {' | '.join(cells)} |")
     out.append("\n".join(rows))
-    for name in ("bagz", "grain", "torch", "xarray"):
+    for name in ("bagz", "beam", "dask", "grain", "ray", "spark", "torch", "xarray"):
         module = ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))
         out += [f"## holdall.{name}", ast.get_docstring(module)]
         # Options are nested in their classes.

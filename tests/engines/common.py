@@ -14,6 +14,7 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bindings/python"))
+os.environ["PYTHONPATH"] = sys.path[0]  # of the workers
 
 import holdall  # noqa: E402
 
@@ -32,9 +33,7 @@ class Case(unittest.TestCase):
         """Returns the spec of a new bag, and its records."""
         records = [b"record %d " % i + self.rng.bytes(i % 50) for i in range(n)]
         spec = str(self.folder / name)
-        with holdall.BagWriter(spec) as writer:
-            writer.extend(records)
-            writer.commit()
+        self.write_bag(spec, records)
         return spec, records
 
     def array(self, name="field.b2nd", shape=(100, 8, 6), chunks=(10, 4, 6)):
@@ -65,7 +64,6 @@ class Case(unittest.TestCase):
             return subprocess.Popen(
                 [sys.executable, "program.py", *map(str, arguments)],
                 cwd=self.folder,
-                env={**os.environ, "PYTHONPATH": str(ROOT / "bindings/python")},
                 start_new_session=True,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -115,3 +113,8 @@ class Case(unittest.TestCase):
             part = self.ran(text, *arguments)
             printed += part[1:] if part[:1] == printed[-1:] else part
             self.assertEqual(expected, printed)
+
+    def write_bag(self, spec, records):
+        with holdall.BagWriter(spec, "w") as writer:
+            writer.extend(records)
+            writer.commit()

@@ -8,7 +8,7 @@ import grain
 import numpy as np
 from common import Case, holdall
 
-from holdall.grain import Source
+from holdall.grain import Batches, Source
 
 # Prints each batch of a shuffled dataset, in threads or worker processes, and resumes.
 PROGRAM = """
@@ -62,6 +62,25 @@ class Sources(Case):
         self.assertNotEqual(read[:1000], read[1000:])
         self.assertEqual(sorted(read[:1000]), sorted(records))
         self.assertEqual(sorted(read[1000:]), sorted(records))
+
+    def test_batches_of_epochs_have_every_item_once(self):
+        spec, records = self.bag()
+        path, items = self.array()
+        source = Batches(spec, 30, seed=7, epochs=2)
+        dataset = grain.MapDataset.source(source).to_iter_dataset()
+        read = list(dataset.mp_prefetch(grain.MultiprocessingOptions(num_workers=2)))
+        self.assertEqual((len(read), len(read[33]), len(read[34])), (68, 10, 30))
+        for epoch in range(2):
+            order = [record for batch in read[34 * epoch : 34 * (epoch + 1)] for record in batch]
+            self.assertEqual(order, list(holdall.Bag(spec).epoch(7, epoch)))
+        read = np.concatenate(list(Batches(path, 30)))
+        np.testing.assert_array_equal(np.sort(read, axis=0), np.sort(items, axis=0))
+        self.assertIn("size 30, seed 7", repr(source))
+        for index in (-1, 68):
+            with self.assertRaises(IndexError):
+                source[index]
+        with self.assertRaises(holdall.ArgumentError):
+            Batches(spec, 0)
 
     def test_a_data_loader_resumes_and_refuses_another_source(self):
         def loader(spec):

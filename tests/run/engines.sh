@@ -6,7 +6,7 @@
 # HOLDALL_KILLS is the number of times that each test kills a process.
 set -eu
 cd "$(dirname "$0")/../.."
-[ $# -gt 0 ] || set -- torch
+[ $# -gt 0 ] || set -- beam ray spark torch
 [ -n "${HOLDALL_BUILT:-}" ] || "$MAKE" build
 sh cmake/need.sh venv
 for engine; do

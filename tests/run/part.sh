@@ -95,7 +95,7 @@ engines)
     sh cmake/venv.sh "$ENGINES_VENV" engines
     echo '== Engines' # that read through adapters of the Python module
     sh tests/run/parallel.sh "$JOBS" "$ENGINES_VENV/bin/python" \
-        tests/engines/test_grain.py tests/engines/test_xarray.py
+        tests/engines/test_dask.py tests/engines/test_grain.py tests/engines/test_xarray.py
     ;;
 cloud)
     sh tests/cloud/build.sh

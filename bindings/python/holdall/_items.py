@@ -4,7 +4,7 @@ import operator
 
 from . import _errors
 from ._arrays import Array
-from ._native import Bag
+from ._native import Bag, epoch_numbers
 from ._tables import Table
 from ._whole import identify
 
@@ -67,3 +67,30 @@ class Items:
 
     def __repr__(self):
         return f"{type(self).__name__}({self._handle!r})"
+
+
+class Batches:
+    """The batches of shuffled epochs, as holdall.torch.Epochs describes them, by number."""
+
+    def __init__(self, items, batch_size, seed, rank, world):
+        if batch_size < 1:
+            raise _errors.ArgumentError(f"batch_size: expected at least 1, found {batch_size}")
+        self.items, self.size, self._order = items, batch_size, (seed, rank, world)
+        self._numbers(0, 0)  # refuses wrong arguments
+
+    def _numbers(self, epoch, batch):
+        seed, rank, world = self._order
+        start = batch * self.size
+        return epoch_numbers(len(self.items), seed, epoch, rank, world, start, self.size)
+
+    def __len__(self):
+        """Returns the number of batches of an epoch."""
+        _, rank, world = self._order
+        return -(-len(range(rank, len(self.items), world)) // self.size)
+
+    def read(self, epoch, batch):
+        return self.items.batch(self._numbers(epoch, batch))
+
+    def __repr__(self):
+        seed, rank, world = self._order
+        return f"{self.items!r}, size {self.size}, seed {seed}, rank {rank} of {world}"

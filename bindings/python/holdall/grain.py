@@ -10,11 +10,11 @@ try:
 except ImportError as error:
     raise ImportError("holdall.grain needs Grain: pip install 'holdall[grain]'") from error
 
-from ._items import Items
+from . import _items
 
 
-class Source(Items, grain.sources.RandomAccessDataSource):
-    """A RandomAccessDataSource of records of a bag (bytes), rows of an array, or of a table (dicts).
+class Source(_items.Items, grain.sources.RandomAccessDataSource):
+    """A data source of records of a bag (bytes), rows of an array, or rows of a table (dicts).
 
     source: a path, a spec of a bag, or a Bag, Array or Table that is open for reading, such as a
     slice. columns: names of columns of a table; None: all. options: as for opening. Workers get it
@@ -26,3 +26,32 @@ class Source(Items, grain.sources.RandomAccessDataSource):
     def _getitems(self, indices):
         """Reads a batch in one call, for the batched reads of Grain."""
         return self.__getitems__(indices)
+
+
+class Batches(grain.sources.RandomAccessDataSource):
+    """A data source of batches of shuffled epochs, each of which is read in one call.
+
+    Element i is a batch of epoch i // n, where n is the number of batches of an epoch. Each epoch
+    has every item once. A batch is a list of records, an array, or a dict of arrays; the last one
+    of an epoch may have fewer items. seed: determines the order, in every version of the library.
+    epochs: the number of epochs. source, columns, options: as for Source.
+
+    It is read as it is, with slice() for several hosts, and without shuffle() or batch().
+
+        >>> batches = grain.MapDataset.source(holdall.grain.Batches("train@*.bagz", 64, epochs=3))
+    """
+
+    def __init__(self, source, batch_size, seed=0, epochs=1, columns=None, **options):
+        items = _items.Items(source, columns, **options)
+        self._batches, self._epochs = _items.Batches(items, batch_size, seed, 0, 1), epochs
+
+    def __len__(self):
+        return self._epochs * len(self._batches)
+
+    def __getitem__(self, i):
+        if not 0 <= i < len(self):
+            raise IndexError(f"batch {i} of {len(self)}")
+        return self._batches.read(*divmod(i, len(self._batches)))
+
+    def __repr__(self):
+        return f"Batches({self._batches!r}, epochs={self._epochs})"

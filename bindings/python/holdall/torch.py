@@ -14,7 +14,6 @@ except ImportError as error:
 import numpy as np
 
 from . import _errors, _items
-from ._native import epoch_numbers
 
 
 def _tensors(item):
@@ -67,36 +66,28 @@ class Epochs(data.IterableDataset):
     """
 
     def __init__(self, source, batch_size, seed=0, rank=0, world=1, columns=None, **options):
-        if batch_size < 1:
-            raise _errors.ArgumentError(f"batch_size: expected at least 1, found {batch_size}")
-        self._items = _items.Items(source, columns, **options)
-        self._batch_size, self._order = batch_size, (seed, rank, world)
+        items = _items.Items(source, columns, **options)
+        self._batches = _items.Batches(items, batch_size, seed, rank, world)
         # in shared memory, for workers that stay alive between epochs
         self._position = torch.zeros(2, dtype=torch.int64).share_memory_()
-        self.set_epoch(0)
 
     epoch = property(lambda self: int(self._position[0]), doc="The number of the epoch.")
     batch = property(lambda self: int(self._position[1]), doc="The number of the first batch.")
 
     def set_epoch(self, epoch, batch=0):
         """Sets the epoch, and the first batch of it, of the iterators that are made later."""
-        seed, rank, world = self._order
-        epoch_numbers(len(self._items), seed, epoch, rank, world, 0, 0)  # refuses wrong arguments
+        if epoch < 0 or batch < 0:
+            raise _errors.ArgumentError(f"expected numbers from 0 on, found {epoch} and {batch}")
         self._position[0], self._position[1] = epoch, batch
 
     def __len__(self):
         """Returns the number of batches of this rank from the first one on."""
-        _, rank, world = self._order
-        items = len(range(rank, len(self._items), world))
-        return max(-(-items // self._batch_size) - self.batch, 0)
+        return max(len(self._batches) - self.batch, 0)
 
     def __iter__(self):
-        seed, rank, world = self._order
         worker = data.get_worker_info()
         first, step = (worker.id, worker.num_workers) if worker else (0, 1)
-        n, size, epoch = len(self._items), self._batch_size, self.epoch
-        start, batches = self.batch, len(self)
+        epoch, start = self.epoch, self.batch
         # The loader takes a batch from each worker in turn.
-        for batch in range(start + first, start + batches, step):
-            numbers = epoch_numbers(n, seed, epoch, rank, world, batch * size, size)
-            yield _tensors(self._items.batch(numbers))
+        for batch in range(start + first, len(self._batches), step):
+            yield _tensors(self._batches.read(epoch, batch))
