@@ -19,33 +19,37 @@ import os
 from typing import Any, Iterable, Iterator, Literal, Sequence, Union
 
 import numpy as np
-from typing_extensions import Buffer, Self
+from typing_extensions import Buffer as HasBuffer
+from typing_extensions import Self
 
 from ._infos import BagInfo, Split
 from ._storage import Storage
 
-Path = Union[str, bytes, os.PathLike]
+Path = Union[str, bytes, os.PathLike[Any]]
 Target = Union[Path, Storage, "Memory", "MemoryFiles"]
 Mode = Literal["r", "a", "x", "w"]
 Indices = Union[Sequence[int], np.ndarray]
 '''
 # The types of parameters, by name or by class, function and name.
 PARAMETERS = {
+    "Part.of_array.start": "Sequence[int] | None", "Part.of_array.shape": "Sequence[int] | None",
+    "tokens": "Iterable[HasBuffer]", "Part.name": "Path", "commit_parts.name": "Path",
+    "discard_parts.name": "Path", "list_parts.name": "Path",
     "Bag.spec": "Target | list[Target]", "name": "Target", "mode": "Mode", "options": "Any",
     "Index.mode": 'Literal["x", "w"] | None', "Index.name": "Target | None",
     "indices": "Indices | None", "read_indices.indices": "Indices",
     "__getitems__.indices": "Indices", "stream.indices": "Iterable[int] | None",
     "read_indices_iter.indices": "Iterable[int]", "start": "int", "count": "int",
     "Bag.read.count": "int | None", "Schunk.read.size": "int | None", "index.stop": "int | None",
-    "Bag.record": "Buffer", "Records.record": "bytes", "record": "Buffer", "key": "Buffer",
+    "Bag.record": "HasBuffer", "Records.record": "bytes", "record": "HasBuffer", "key": "HasBuffer",
     "Bag.__getitem__.key": "int | slice | Indices", "Array.__getitem__.key": "Any", "Records.__getitem__.key": "int | slice",
-    "keys": "Iterable[Buffer]", "records": "Iterable[Buffer]", "seed": "int", "epoch": "int",
+    "keys": "Iterable[HasBuffer]", "records": "Iterable[HasBuffer]", "seed": "int", "epoch": "int",
     "rank": "int", "world": "int", "position": "int", "kind": "str", "n": "int", "at": "int",
-    "content": "Buffer", "MemoryFiles.content": "Buffer | None", "file.name": "Path",
-    "put.name": "Path", "size.name": "str", "read_at.name": "str", "data": "Buffer",
+    "content": "HasBuffer", "MemoryFiles.content": "HasBuffer | None", "file.name": "Path",
+    "put.name": "Path", "size.name": "str", "read_at.name": "str", "data": "HasBuffer",
     "chunk": "int", "nbytes": "int", "rows": "int", "step": "int", "bag": "Bag",
-    "identify.name": "Path", "remove.name": "str", "meta_file.name": "str", "buffer": "Buffer",
-    "append_raw.chunk": "Buffer", "i": "int",
+    "identify.name": "Path", "remove.name": "str", "meta_file.name": "str", "buffer": "HasBuffer",
+    "append_raw.chunk": "HasBuffer", "i": "int",
 }  # fmt: skip
 # The types of results and properties.
 RESULTS = {
@@ -57,7 +61,8 @@ RESULTS = {
     "read_range_iter": "Stream", "epoch": "Stream", "index": "int", "count": "int",
     "approximate_bytes_per_record": "float", "compute_checksum": "bytes", "generation": "int",
     "info": "BagInfo", "codec": "str", "checksum": "str", "stored_bytes": "int",
-    "shards": "list[tuple[str, int]]", "Records.__getitem__": "bytes | list[bytes]",
+    "Part.path": "str", "finish": "bytes", "list_parts": "list[str]", "commit_parts": "None",
+    "discard_parts": "None", "shards": "list[tuple[str, int]]", "Records.__getitem__": "Any",
     "data": "np.ndarray", "offsets": "np.ndarray", "numbers": "np.ndarray | None",
     "Records.damaged": "list[int]", "Index.damaged": "int", "Stream.__iter__": "Self",
     "__next__": "bytes", "take": "Records | None", "number": "int | None", "append": "None",
@@ -129,8 +134,11 @@ def kind_of(name, of):
     if of.__text_signature__:
         given = signature("", name, of)
         yield f"    def __init__(self{given and ', ' + given}) -> None: ..."
-    members = {k: v for k, v in vars(of).items() if k not in OMITTED and not internal(k)}
+    members = {k: v for k, v in vars(of).items() if k not in OMITTED}
     for member, value in sorted(members.items()):
+        if internal(member):
+            yield f"    {member}: Any"
+            continue
         if inspect.isdatadescriptor(value):
             result = found(RESULTS, name, member, "Any")
             lines = ["@property", f"def {member}(self) -> {result}:"]

@@ -1,6 +1,9 @@
 """Arrays: items of one type in a grid, indexed as in NumPy."""
 
+from __future__ import annotations
+
 import threading
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,6 +12,14 @@ from ._attributes import decoded, encoded
 from ._casts import exact, natural
 from ._infos import ArrayInfo
 from ._pickling import Pickled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+    from typing_extensions import Buffer, Self
+
+    from ._native import Mode, Target
 
 
 def spelled(dtype):
@@ -66,15 +77,15 @@ class Array(Pickled, _native.Array):
     @classmethod
     def create(
         cls,
-        name,
-        shape,
-        dtype,
-        format="b2nd",
-        chunk_shape=None,
-        block_shape=None,
-        mode="x",
-        **options,
-    ):
+        name: Target,
+        shape: Any,
+        dtype: npt.DTypeLike,
+        format: str = "b2nd",
+        chunk_shape: Sequence[int] | None = None,
+        block_shape: Sequence[int] | None = None,
+        mode: Mode = "x",
+        **options: Any,
+    ) -> Self:
         """Creates an array of zeros, or of the option `fill_value`, and opens it for changes.
 
         name: a path or a storage. shape: an integer or a sequence of lengths. dtype: anything that
@@ -97,8 +108,15 @@ class Array(Pickled, _native.Array):
 
     @classmethod
     def save(
-        cls, name, data, format="b2nd", chunk_shape=None, block_shape=None, mode="x", **options
-    ):
+        cls,
+        name: Target,
+        data: Any,
+        format: str = "b2nd",
+        chunk_shape: Sequence[int] | None = None,
+        block_shape: Sequence[int] | None = None,
+        mode: Mode = "x",
+        **options: Any,
+    ) -> None:
         """Creates an array from data that NumPy converts to an array, and commits it.
 
         The other parameters are those of create(). Raises TypeError if a value would change or is
@@ -114,7 +132,7 @@ class Array(Pickled, _native.Array):
             made.commit()
 
     @property
-    def info(self):
+    def info(self) -> ArrayInfo:
         """An ArrayInfo, a named tuple with the fields of holdall_array_info.
 
             >>> array.info.chunk_shape
@@ -154,7 +172,7 @@ class Array(Pickled, _native.Array):
         info = self.info
         return f"{info.format} array of {info.dtype}, shape {info.shape}"
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError("a NumPy array of a holdall.Array is always a copy")
         return np.asarray(self[...], dtype)
@@ -164,7 +182,7 @@ class Array(Pickled, _native.Array):
         """The lock of calls that read the shape or items before they change them."""
         return self.__dict__.setdefault("_lock", threading.RLock())
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Any, value: npt.ArrayLike) -> None:
         with self._changes:
             chosen = _selection.of(key, self.shape)
             value = exact(value, self.dtype)
@@ -199,7 +217,7 @@ class Array(Pickled, _native.Array):
         shape[axis] = items.shape[axis]
         return shape[axis], np.ascontiguousarray(np.broadcast_to(items, shape))
 
-    def append(self, items, axis=0):
+    def append(self, items: npt.ArrayLike, axis: int = 0) -> None:
         """Appends items at the end of an axis.
 
         items: an array of the same number of dimensions, broadcast along the other axes. axis: the
@@ -212,7 +230,7 @@ class Array(Pickled, _native.Array):
         with self._changes:
             self._append(axis, *self._items(items, axis))
 
-    def insert(self, start, items, axis=0):
+    def insert(self, start: int, items: npt.ArrayLike, axis: int = 0) -> None:
         """Inserts items before position `start` of an axis.
 
         items: an array of the same number of dimensions, broadcast along the other axes. After an
@@ -226,7 +244,7 @@ class Array(Pickled, _native.Array):
         with self._changes:
             self._insert(axis, start, *self._items(items, axis))
 
-    def remove(self, start, count=1, axis=0):
+    def remove(self, start: int, count: int = 1, axis: int = 0) -> None:
         """Removes positions of an axis from `start` on.
 
         Raises RangeError if there are fewer, ArgumentError if there is no such axis.
@@ -236,7 +254,7 @@ class Array(Pickled, _native.Array):
         with self._changes:
             self._remove(axis, start, count)
 
-    def resize(self, *shape):
+    def resize(self, *shape: Any) -> None:
         """Changes the shape: removes items outside, and adds the fill value (default: zeros).
 
         shape: the new lengths, as separate arguments or as one sequence. Raises ArgumentError for
@@ -252,7 +270,7 @@ class Array(Pickled, _native.Array):
             self._resize(list(shape))
 
     @property
-    def fill_value(self):
+    def fill_value(self) -> Any:
         """The fill value: the value of items that were never written. None: zeros.
 
         It is one item, or an array of one row if its items differ.
@@ -266,7 +284,7 @@ class Array(Pickled, _native.Array):
         items = np.frombuffer(value, self.dtype)
         return items[0] if len(items) == 1 else items
 
-    def set_fill_value(self, item):
+    def set_fill_value(self, item: Any) -> None:
         """Sets the fill value for later growth. Stored items do not change.
 
         item: the value, or its stored bytes; None: zeros. Raises UnsupportedError for Bloscpack
@@ -276,7 +294,7 @@ class Array(Pickled, _native.Array):
         """
         self._set_fill_value(b"" if item is None else item_bytes(item, self.dtype))
 
-    def set_meta_file(self, name, value):
+    def set_meta_file(self, name: str, value: Buffer | None) -> None:
         """Sets the bytes of a file in the folder meta of a dataset; None removes it.
 
         The commit writes it. Copies to datasets include it. Raises ArgumentError for a name that
@@ -287,7 +305,7 @@ class Array(Pickled, _native.Array):
         self._set_meta_file(name, None if value is None else octets(value))
 
     @property
-    def attrs(self):
+    def attrs(self) -> dict[str, Any]:
         """The attributes, a dict of values: what JSON holds, or bytes that are not valid.
 
         Formats other than frames store JSON, frames MessagePack. Its bytes are {"hex": "00ff"}.
@@ -298,7 +316,7 @@ class Array(Pickled, _native.Array):
         format = self._format
         return {name: decoded(format, value) for name, value in self.raw_attrs.items()}
 
-    def set_attr(self, name, value, fixed=False):
+    def set_attr(self, name: str, value: Any, fixed: bool = False) -> None:
         """Sets an attribute.
 
         value: what JSON can hold, or bytes, which are stored as they are; None removes the
@@ -315,7 +333,7 @@ class Array(Pickled, _native.Array):
         """
         self._set_attribute(name, encoded(self._format, value), fixed)
 
-    def slice(self, key):
+    def slice(self, key: Any) -> Array:
         """Returns a box as a read-only array that shares the files, and reads nothing.
 
         key: integers and slices, as array[key] takes them, such as numpy.s_[2:5, ::-1]. A slice
@@ -331,7 +349,7 @@ class Array(Pickled, _native.Array):
     def _strided(self, start, step, count):
         return self._view(self._strided_view(start, step, count), "_strided", start, step, count)
 
-    def squeeze(self, axis):
+    def squeeze(self, axis: int) -> Array:
         """Returns the array without an axis of length 1, as slice() does.
 
             >>> array.slice(np.s_[0:1]).squeeze(0).shape
@@ -339,7 +357,7 @@ class Array(Pickled, _native.Array):
         """
         return self._view(self._squeeze(axis), "squeeze", axis)
 
-    def expand_dims(self, axis):
+    def expand_dims(self, axis: int) -> Array:
         """Returns the array with a new axis of length 1, as slice() does.
 
             >>> array.expand_dims(0).shape
@@ -365,7 +383,15 @@ class Array(Pickled, _native.Array):
             made = made.squeeze(axis)
         return made
 
-    def copy(self, name, format="b2nd", chunk_shape=None, block_shape=None, mode="x", **options):
+    def copy(
+        self,
+        name: Target,
+        format: str = "b2nd",
+        chunk_shape: Sequence[int] | None = None,
+        block_shape: Sequence[int] | None = None,
+        mode: Mode = "x",
+        **options: Any,
+    ) -> None:
         """Copies the array, as this object sees it, to a new container.
 
         name: a path or a storage. The other parameters are those of create(). The copy is complete

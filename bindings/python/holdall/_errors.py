@@ -42,7 +42,7 @@ class Error(Exception):
         return f"E_{kind.__name__.removesuffix('Error').upper()}" if kind else str(self.status)
 
 
-BY_STATUS = {}
+BY_STATUS: dict = {}
 
 
 def _error(label, status, *bases):

@@ -4,12 +4,13 @@ import os
 from typing import Any, Iterable, Iterator, Literal, Sequence, Union
 
 import numpy as np
-from typing_extensions import Buffer, Self
+from typing_extensions import Buffer as HasBuffer
+from typing_extensions import Self
 
 from ._infos import BagInfo, Split
 from ._storage import Storage
 
-Path = Union[str, bytes, os.PathLike]
+Path = Union[str, bytes, os.PathLike[Any]]
 Target = Union[Path, Storage, "Memory", "MemoryFiles"]
 Mode = Literal["r", "a", "x", "w"]
 Indices = Union[Sequence[int], np.ndarray]
@@ -25,6 +26,28 @@ class Array:
     def __getitem__(self, key: Any) -> Any: ...
 
     def __len__(self) -> int: ...
+    _append: Any
+    _copy: Any
+    _create: Any
+    _expand_dims: Any
+    _fill_value: Any
+    _format: Any
+    _info: Any
+    _insert: Any
+    _is_open: Any
+    _read_lists: Any
+    _recipe: Any
+    _remove: Any
+    _resize: Any
+    _set_attribute: Any
+    _set_fill_value: Any
+    _set_meta_file: Any
+    _slice: Any
+    _squeeze: Any
+    _strided_view: Any
+    _version: Any
+    _write_box: Any
+    _write_lists: Any
 
     def close(self) -> None:
         """Closes the object. Changes since the last commit() are dropped.
@@ -153,7 +176,7 @@ class Bag:
 
     def __bool__(self) -> bool: ...
 
-    def __contains__(self, key: Buffer) -> bool: ...
+    def __contains__(self, key: HasBuffer) -> bool: ...
 
     def __dask_tokenize__(self) -> Any: ...
 
@@ -174,6 +197,7 @@ class Bag:
     def __repr__(self) -> str: ...
 
     def __reversed__(self) -> Stream: ...
+    _strided: Any
 
     def approximate_bytes_per_record(self) -> float:
         """Returns the stored bytes per record, without the limits; 0.0 without records.
@@ -213,7 +237,7 @@ class Bag:
             >>> bag.copy("reversed.bagz", range(len(bag) - 1, -1, -1))
         """
 
-    def count(self, record: Buffer) -> int:
+    def count(self, record: HasBuffer) -> int:
         """Returns how many records equal record. Reads all of them in order."""
 
     def epoch(self, seed: int, epoch: int = ..., rank: int = ..., world: int = ..., position: int = ..., **options: Any) -> Stream:
@@ -233,7 +257,7 @@ class Bag:
     def generation(self) -> int:
         """The number of refreshes that may have found a commit."""
 
-    def index(self, record: Buffer, start: int = ..., stop: int | None = ...) -> int:
+    def index(self, record: HasBuffer, start: int = ..., stop: int | None = ...) -> int:
         """Returns the number of the first record that equals record, from start on, before stop.
 
         Reads the records in order: an Index finds many of them faster. Raises ValueError if no
@@ -349,7 +373,7 @@ class BagWriter:
 
     def __repr__(self) -> str: ...
 
-    def append(self, record: Buffer) -> None:
+    def append(self, record: HasBuffer) -> None:
         """Appends one record: bytes, or an object with a buffer."""
 
     def close(self) -> None:
@@ -361,7 +385,7 @@ class BagWriter:
     def commit(self) -> None:
         """Makes all appended records durable and visible, all or none."""
 
-    def extend(self, records: Iterable[Buffer]) -> None:
+    def extend(self, records: Iterable[HasBuffer]) -> None:
         """Appends an iterable of records, compressed in parallel.
 
         Holds a few MB of them at a time, so that the iterable may be of any length. After an
@@ -389,13 +413,13 @@ class Index:
 
     def __bool__(self) -> bool: ...
 
-    def __contains__(self, key: Buffer) -> bool: ...
+    def __contains__(self, key: HasBuffer) -> bool: ...
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *raised: Any) -> None: ...
 
-    def __getitem__(self, key: Buffer) -> int: ...
+    def __getitem__(self, key: HasBuffer) -> int: ...
 
     def __len__(self) -> int: ...
 
@@ -410,16 +434,16 @@ class Index:
     def damaged(self) -> int:
         """Number of corrupt records, which are not in the index."""
 
-    def find(self, key: Buffer) -> list[int]:
+    def find(self, key: HasBuffer) -> list[int]:
         """Returns the numbers of all records that equal the key, as a list."""
 
-    def find_many(self, keys: Iterable[Buffer]) -> list[int | None]:
+    def find_many(self, keys: Iterable[HasBuffer]) -> list[int | None]:
         """Returns the result of first() for each key, as a list. Searches in parallel."""
 
-    def first(self, key: Buffer) -> int | None:
+    def first(self, key: HasBuffer) -> int | None:
         """Returns the number of the first record that equals the key, or None."""
 
-    def get(self, key: Buffer, default: Any = ...) -> Any:
+    def get(self, key: HasBuffer, default: Any = ...) -> Any:
         """Returns the number of the first record that equals the key, or default."""
 
 class Memory:
@@ -429,7 +453,7 @@ class Memory:
 
         >>> bag = holdall.Bag(holdall.Memory(open("data.bagz", "rb").read()), codec="zstd")
     """
-    def __init__(self, content: Buffer) -> None: ...
+    def __init__(self, content: HasBuffer) -> None: ...
 
     def __reduce__(self) -> Any: ...
 
@@ -460,7 +484,7 @@ class MemoryFiles:
         >>> holdall.Bag(files)[0]
         b'a record'
     """
-    def __init__(self, content: Buffer | None = ...) -> None: ...
+    def __init__(self, content: HasBuffer | None = ...) -> None: ...
 
     def __repr__(self) -> str: ...
 
@@ -477,7 +501,7 @@ class MemoryFiles:
     def names(self) -> list[str]:
         """The names of all files, a list."""
 
-    def put(self, name: Path, content: Buffer | None) -> None:
+    def put(self, name: Path, content: HasBuffer | None) -> None:
         """Stores a file, which is copied. Open containers keep a previous file of this name."""
 
 class Part:
@@ -488,23 +512,23 @@ class Part:
     def close(self) -> None:
         """Removes the part, unless it is finished."""
 
-    def finish(self) -> Any:
+    def finish(self) -> bytes:
         """Returns the token of the part."""
 
     @staticmethod
-    def of_array(name: Target, start: int, shape: Any, options: Any) -> Any:
+    def of_array(name: Path, start: Sequence[int] | None, shape: Sequence[int] | None, options: Any) -> Any:
         """Creates a part of an array: rows, or a box."""
 
     @staticmethod
-    def of_bag(name: Target, options: Any) -> Any:
+    def of_bag(name: Path, options: Any) -> Any:
         """Creates a part of a bag or of a new set."""
 
     @staticmethod
-    def of_table(name: Target, options: Any) -> Any:
+    def of_table(name: Path, options: Any) -> Any:
         """Creates a part of a table."""
 
     @property
-    def path(self) -> Any:
+    def path(self) -> str:
         """The path of the container that is the part."""
 
 class Records:
@@ -520,9 +544,9 @@ class Records:
         (b'two', [0, 3, 6])
     """
 
-    def __contains__(self, key: Buffer) -> bool: ...
+    def __contains__(self, key: HasBuffer) -> bool: ...
 
-    def __getitem__(self, key: int | slice) -> bytes | list[bytes]: ...
+    def __getitem__(self, key: int | slice) -> Any: ...
 
     def __len__(self) -> int: ...
 
@@ -562,14 +586,23 @@ class Schunk:
     def __exit__(self, raised: Any, *rest: Any) -> None: ...
 
     def __len__(self) -> int: ...
+    _chunk_info: Any
+    _copy: Any
+    _create: Any
+    _format: Any
+    _info: Any
+    _is_open: Any
+    _recipe: Any
+    _set_attribute: Any
+    _version: Any
 
-    def append(self, data: Buffer) -> None:
+    def append(self, data: HasBuffer) -> None:
         """Appends content: bytes, or an object with a buffer. Fills up the last chunk first.
 
         >>> schunk.append(b"more")
         """
 
-    def append_raw(self, chunk: Buffer) -> Any:
+    def append_raw(self, chunk: HasBuffer) -> Any:
         """Appends one encoded chunk without checksum, unchanged.
 
         Raises FormatError if it is not one complete chunk.
@@ -610,7 +643,7 @@ class Schunk:
     def generation(self) -> int:
         """The number of commits through this object, and of refreshes that may have found one."""
 
-    def insert(self, chunk: int, data: Buffer) -> Any:
+    def insert(self, chunk: int, data: HasBuffer) -> Any:
         """Inserts data as one chunk before a chunk, or at the end for the number of chunks.
 
         Raises RangeError if `chunk` exceeds the number of chunks.
@@ -642,7 +675,7 @@ class Schunk:
         >>> first = schunk.read_chunk(0)
         """
 
-    def read_into(self, start: int, buffer: Buffer) -> Any:
+    def read_into(self, start: int, buffer: HasBuffer) -> Any:
         """Reads content at offset `start` into a writable buffer, and fills it.
 
         Raises RangeError past the end. No other thread may use the buffer during the call.
@@ -684,7 +717,7 @@ class Schunk:
         >>> schunk.truncate(1000)
         """
 
-    def write(self, start: int, data: Buffer) -> Any:
+    def write(self, start: int, data: HasBuffer) -> Any:
         """Overwrites content at offset `start`. Raises RangeError past the end.
 
         >>> schunk.write(0, b"HEAD")
@@ -723,7 +756,7 @@ class SchunkStream:
         >>> stream.close()
         """
 
-    def finish(self) -> Any:
+    def finish(self) -> bytes:
         """Writes the rest and closes the stream, but not the file.
 
         Raises StateError if there is less content than length, which may still be written.
@@ -731,7 +764,7 @@ class SchunkStream:
             >>> stream.finish()
         """
 
-    def write(self, data: Buffer) -> Any:
+    def write(self, data: HasBuffer) -> Any:
         """Appends content, and returns its number of bytes. Writes the chunks that are complete.
 
         data: bytes, or an object with a buffer. Raises RangeError if there is more content than
@@ -789,6 +822,25 @@ class Table:
     def __exit__(self, raised: Any, *rest: Any) -> None: ...
 
     def __len__(self) -> int: ...
+    _add: Any
+    _append: Any
+    _append_arrow: Any
+    _arrow_stream: Any
+    _column: Any
+    _copy: Any
+    _create: Any
+    _format: Any
+    _info: Any
+    _insert: Any
+    _is_open: Any
+    _read_points: Any
+    _read_rows: Any
+    _recipe: Any
+    _set_attribute: Any
+    _set_meta_file: Any
+    _slice: Any
+    _version: Any
+    _write: Any
 
     def close(self) -> None:
         """Closes the object. Changes since the last commit() are dropped.
@@ -887,10 +939,10 @@ def attribute_from_json(format_name: Any, json: Any) -> Any:
 def attribute_to_json(format_name: Any, stored: Any) -> Any:
     """Returns a stored attribute of a container of a format as JSON."""
 
-def commit_parts(name: Target, tokens: Any, options: Any) -> Any:
+def commit_parts(name: Path, tokens: Iterable[HasBuffer], options: Any) -> None:
     """Commits parts of the container at a path."""
 
-def discard_parts(name: Target, tokens: Any) -> Any:
+def discard_parts(name: Path, tokens: Iterable[HasBuffer]) -> None:
     """Removes parts of the container at a path without committing them."""
 
 def epoch_numbers(n: int, seed: int, epoch: int, rank: int, world: int, start: int, count: int) -> Any:
@@ -902,7 +954,7 @@ def epoch_numbers(n: int, seed: int, epoch: int, rank: int, world: int, start: i
 def identify(name: Path) -> tuple[str, str]:
     """Returns the format and kind of the container at a path, such as ("b2nd", "array")."""
 
-def list_parts(name: Target) -> Any:
+def list_parts(name: Path) -> list[str]:
     """Returns the names of the parts of the container at a path."""
 
 def repair(name: Target, options: Any) -> Any:

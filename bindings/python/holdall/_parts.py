@@ -1,33 +1,48 @@
 """Commits in parts: many processes write one container, and one process commits it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from . import _native
 from ._arrays import Array, item_bytes
 from ._native import BagWriter
 from ._tables import Table
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from typing_extensions import Buffer, Self
+
+    from ._native import Path
+
 
 class _Part:
     """What the parts of all kinds have in common."""
 
-    def finish(self):
+    _unfinished: _native.Part
+    if TYPE_CHECKING:  # the container that is the part
+        commit: Any
+
+    def finish(self) -> bytes:
         """Commits and closes the part, and returns its token, a bytes object.
 
         The part stays until the token is passed to commit_parts() or discard_parts().
         """
         self.commit()
-        super().close()
-        return self._part.finish()
+        super().close()  # type: ignore[misc]
+        return self._unfinished.finish()
 
-    def close(self):
+    def close(self) -> None:
         """Closes the part. If it is not finished, it is removed."""
-        super().close()
-        self._part.close()
+        super().close()  # type: ignore[misc]
+        self._unfinished.close()
 
-    def __exit__(self, *raised):
+    def __exit__(self, *raised: Any) -> None:
         try:
-            return super().__exit__(*raised)
+            super().__exit__(*raised)  # type: ignore[misc]
         finally:
-            self._part.close()
+            self._unfinished.close()
 
 
 class BagPart(_Part, BagWriter):
@@ -45,11 +60,11 @@ class BagPart(_Part, BagWriter):
         2
     """
 
-    def __new__(cls, name, **options):
+    def __new__(cls, name: Path, **options: Any) -> Self:
         """Creates a part without records."""
         part = _native.Part.of_bag(name, options)
-        self = super().__new__(cls, part.path, "a", **options)
-        self._part = part
+        self = super().__new__(cls, part.path, "a", **options)  # type: ignore[call-arg]
+        self._unfinished = part
         return self
 
 
@@ -74,14 +89,20 @@ class ArrayPart(_Part, Array):
         array([0, 0, 7, 7], dtype=int32)
     """
 
-    def __new__(cls, name, start=None, shape=None, **options):
+    def __new__(
+        cls,
+        name: Path,
+        start: Sequence[int] | None = None,
+        shape: Sequence[int] | None = None,
+        **options: Any,
+    ) -> Self:
         """Creates a part with these items."""
         if options.get("fill_value") is not None:
             with Array(name) as array:
                 options["fill_value"] = item_bytes(options["fill_value"], array.dtype)
         part = _native.Part.of_array(name, start, shape, options)
-        self = super().__new__(cls, part.path, "a")
-        self._part = part
+        self = super().__new__(cls, part.path, "a")  # type: ignore[call-arg]
+        self._unfinished = part
         return self
 
 
@@ -101,15 +122,15 @@ class TablePart(_Part, Table):
         2
     """
 
-    def __new__(cls, name, **options):
+    def __new__(cls, name: Path, **options: Any) -> Self:
         """Creates a part without rows."""
         part = _native.Part.of_table(name, options)
-        self = super().__new__(cls, part.path, "a")
-        self._part = part
+        self = super().__new__(cls, part.path, "a")  # type: ignore[call-arg]
+        self._unfinished = part
         return self
 
 
-def commit_parts(name, tokens, **options):
+def commit_parts(name: Path, tokens: Iterable[Buffer], **options: Any) -> None:
     """Commits parts of a container, all or none, and removes them.
 
     name: the path of the container, as the parts had it; for a set "lines@*.bagz", the number of
@@ -126,7 +147,7 @@ def commit_parts(name, tokens, **options):
     _native.commit_parts(name, tokens, options)
 
 
-def discard_parts(name, tokens):
+def discard_parts(name: Path, tokens: Iterable[Buffer]) -> None:
     """Removes parts without committing them. Those that are gone are ignored.
 
         >>> holdall.discard_parts("lines.bagz", [])
@@ -134,7 +155,7 @@ def discard_parts(name, tokens):
     _native.discard_parts(name, tokens)
 
 
-def list_parts(name):
+def list_parts(name: Path) -> list[str]:
     """Returns the names of all parts of a container: being written, or not committed.
 
     repair() removes those that no process writes.

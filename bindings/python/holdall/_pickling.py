@@ -6,6 +6,7 @@ has the steps from the handle: the names of methods, and their arguments.
 
 import os
 import uuid
+from typing import TYPE_CHECKING, Any
 
 from . import _errors, _native
 
@@ -57,6 +58,12 @@ class Pickled:
     """Base class of handles that are pickled as the recipe to open them again."""
 
     _viewed = None  # the recipe of a view
+    if TYPE_CHECKING:  # of the handle
+        _is_open: bool
+        _recipe: Any
+        _version: Any
+        generation: int
+        _described: Any
 
     def _made(self):
         size = size_of(self) if self._is_open else None

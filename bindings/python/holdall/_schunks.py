@@ -1,10 +1,19 @@
 """Superchunks: a sequence of bytes in compressed chunks."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from . import _native
 from ._attributes import decoded, encoded
 from ._infos import ChunkInfo, SchunkInfo
 from ._native import SchunkStream
 from ._pickling import Pickled
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ._native import Mode, Target
 
 __all__ = ["ChunkInfo", "Schunk", "SchunkInfo", "SchunkStream"]
 
@@ -23,7 +32,14 @@ class Schunk(Pickled, _native.Schunk):
     """
 
     @classmethod
-    def create(cls, name, typesize=1, format="bloscpack", mode="x", **options):
+    def create(
+        cls,
+        name: Target,
+        typesize: int = 1,
+        format: str = "bloscpack",
+        mode: Mode = "x",
+        **options: Any,
+    ) -> Self:
         """Creates a superchunk and opens it for changes.
 
         name: a path or a storage. typesize: bytes per item, for filters. format: "bloscpack" or
@@ -37,7 +53,7 @@ class Schunk(Pickled, _native.Schunk):
         return cls(cls._create(name, mode, typesize, format, options))
 
     @property
-    def info(self):
+    def info(self) -> SchunkInfo:
         """A SchunkInfo, a named tuple with the fields of holdall_schunk_info.
 
             >>> schunk.info.typesize
@@ -70,7 +86,7 @@ class Schunk(Pickled, _native.Schunk):
         info = self.info
         return f"{info.format} superchunk of {info.nbytes} bytes in {info.chunk_count} chunks"
 
-    def chunk_info(self, chunk):
+    def chunk_info(self, chunk: int) -> ChunkInfo:
         """Returns a ChunkInfo, a named tuple with the fields of holdall_chunk_info.
 
             >>> schunk.chunk_info(0).codec
@@ -79,7 +95,7 @@ class Schunk(Pickled, _native.Schunk):
         return ChunkInfo._make(self._chunk_info(chunk))
 
     @property
-    def attrs(self):
+    def attrs(self) -> dict[str, Any]:
         """The attributes, a dict of values: what JSON holds, or bytes that are not valid.
 
         Bloscpack has one attribute, named "", and stores JSON. Frames store MessagePack. Its bytes
@@ -91,7 +107,7 @@ class Schunk(Pickled, _native.Schunk):
         format = self._format
         return {name: decoded(format, value) for name, value in self.raw_attrs.items()}
 
-    def set_attr(self, name, value, fixed=False):
+    def set_attr(self, name: str, value: Any, fixed: bool = False) -> None:
         """Sets an attribute from the next commit on.
 
         value: what JSON can hold, or bytes, which are stored as they are; None removes the
@@ -102,7 +118,9 @@ class Schunk(Pickled, _native.Schunk):
         """
         self._set_attribute(name, encoded(self._format, value), fixed)
 
-    def copy(self, name, format="bloscpack", mode="x", **options):
+    def copy(
+        self, name: Target, format: str = "bloscpack", mode: Mode = "x", **options: Any
+    ) -> None:
         """Copies content and attributes to a new superchunk, which is complete or absent.
 
         name: a path or a storage. format, mode: as for create().

@@ -121,7 +121,7 @@ def of(key, shape):
         and arrays[0].ndim == 1
         and all(isinstance(k, (slice, np.ndarray)) for k in key)
     ):
-        positions = []
+        positions: list = []
         for d, (k, n) in enumerate(zip(key, shape)):
             if isinstance(k, slice):
                 positions.append(None if k == slice(None) else _numbers(np.arange(n)[k]))

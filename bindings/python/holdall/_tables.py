@@ -1,6 +1,9 @@
 """Tables: named columns of equal length, with Arrow input and output."""
 
+from __future__ import annotations
+
 import operator
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -10,6 +13,15 @@ from ._attributes import decoded, encoded
 from ._casts import exact, natural
 from ._infos import TableInfo
 from ._pickling import Pickled
+
+if TYPE_CHECKING:
+    import builtins
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+    from typing_extensions import Buffer, Self
+
+    from ._native import Mode, Target
 
 
 class Table(Pickled, _native.Table):
@@ -29,7 +41,14 @@ class Table(Pickled, _native.Table):
     """
 
     @classmethod
-    def create(cls, name, columns, format="bcolz", mode="x", **options):
+    def create(
+        cls,
+        name: Target,
+        columns: Mapping[str, npt.DTypeLike],
+        format: str = "bcolz",
+        mode: Mode = "x",
+        **options: Any,
+    ) -> Self:
         """Creates a table without rows, and opens it for changes.
 
         name: a path or a storage. columns: a dict of dtypes by column name, at least one. format:
@@ -46,7 +65,7 @@ class Table(Pickled, _native.Table):
         return cls(cls._create(name, mode, dtypes, format, options))
 
     @property
-    def info(self):
+    def info(self) -> TableInfo:
         """A TableInfo, a named tuple with the fields of holdall_table_info.
 
             >>> table.info.column_count
@@ -61,13 +80,17 @@ class Table(Pickled, _native.Table):
         info = self.info
         return f"{info.format} table of {info.row_count} rows, columns {', '.join(self.names)}"
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return name in self.names
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.names)
 
-    def __getitem__(self, key):
+    @overload
+    def __getitem__(self, key: str) -> Column: ...
+    @overload
+    def __getitem__(self, key: builtins.slice) -> np.ndarray: ...
+    def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return self._records(key)
         if not isinstance(key, str) or "\0" in key:
@@ -90,7 +113,7 @@ class Table(Pickled, _native.Table):
             out[name] = items[::-1] if back else items
         return out
 
-    def column(self, name):
+    def column(self, name: str) -> Column:
         """Returns a column, as table[name] does. Raises KeyError if there is none of this name.
 
             >>> table.column("price").shape
@@ -100,7 +123,13 @@ class Table(Pickled, _native.Table):
             raise KeyError(name)
         return self[name]
 
-    def read_rows(self, start=0, count=None, step=1, columns=None):
+    def read_rows(
+        self,
+        start: int = 0,
+        count: int | None = None,
+        step: int = 1,
+        columns: Sequence[str] | None = None,
+    ) -> dict[str, np.ndarray]:
         """Returns rows start, start + step, ... as a dict of NumPy arrays by column name.
 
         count: the number of rows; None: all from `start` on. columns: names of columns; None: all.
@@ -112,7 +141,9 @@ class Table(Pickled, _native.Table):
         """
         return self._read_rows(start, count, step, self._names_of(columns))
 
-    def read_points(self, rows, columns=None):
+    def read_points(
+        self, rows: Any, columns: Sequence[str] | None = None
+    ) -> dict[str, np.ndarray]:
         """Returns rows by number, in any order and with repetitions, as read_rows() does.
 
             >>> table.read_points([2, 0, 2], columns=["price"])
@@ -130,7 +161,7 @@ class Table(Pickled, _native.Table):
                 raise KeyError(name)
         return columns
 
-    def append(self, rows):
+    def append(self, rows: Any) -> None:
         """Appends rows. After an error nothing is appended.
 
         rows: a dict of arrays of equal length with all columns by name, or an object with an Arrow
@@ -146,7 +177,7 @@ class Table(Pickled, _native.Table):
         else:
             self._append(*self._columns_of(rows))
 
-    def insert_rows(self, start, rows):
+    def insert_rows(self, start: int, rows: Any) -> None:
         """Inserts rows before row `start`; the rows after it move.
 
         rows: a dict with the new items of every column. After an error nothing is inserted. If only
@@ -167,7 +198,7 @@ class Table(Pickled, _native.Table):
         if set(rows) != set(names):
             message = f"wrong columns (expected {sorted(names)}, found {sorted(rows)})"
             raise _errors.ArgumentError(message)
-        columns = []
+        columns: list = []
         for name in names:
             column = self[name]
             items = np.ascontiguousarray(exact(rows[name], column.dtype, f"column {name!r}"))
@@ -176,7 +207,7 @@ class Table(Pickled, _native.Table):
             columns.append(items)
         return len(columns[0]), columns
 
-    def write(self, name, start, items):
+    def write(self, name: str, start: int, items: Any) -> None:
         """Overwrites rows of a column from row `start` on.
 
         Raises KeyError if there is no such column, RangeError past the last row, TypeError if a
@@ -187,7 +218,7 @@ class Table(Pickled, _native.Table):
         items = np.ascontiguousarray(exact(items, self[name].dtype, f"column {name!r}"))
         self._write(name, start, len(items), items)
 
-    def add(self, name, items, at=None):
+    def add(self, name: str, items: npt.ArrayLike, at: int | None = None) -> None:
         """Adds a column.
 
         name: its name. items: one item per row of the table. at: the index of the column before
@@ -200,7 +231,7 @@ class Table(Pickled, _native.Table):
         self._add(at, name, spelled(dtype), items)
 
     @property
-    def attrs(self):
+    def attrs(self) -> dict[str, Any]:
         """The attributes of the table, a dict of values that JSON holds. Columns have their own.
 
             >>> table.attrs
@@ -209,7 +240,7 @@ class Table(Pickled, _native.Table):
         format = self._format
         return {name: decoded(format, value) for name, value in self.raw_attrs.items()}
 
-    def set_attr(self, name, value, column=None):
+    def set_attr(self, name: str, value: Any, column: str | None = None) -> None:
         """Sets an attribute of the table or of a column.
 
         value: what JSON can hold, or JSON as bytes; None removes the attribute. column: the name of
@@ -223,7 +254,7 @@ class Table(Pickled, _native.Table):
         value = encoded(self._format, value)
         self._set_attribute(name, value, None if column is None else self[column].name)
 
-    def set_meta_file(self, name, value):
+    def set_meta_file(self, name: str, value: Buffer | None) -> None:
         """Sets the bytes of a further file in the folder meta of a table in the BLZ RFC layout.
 
         name: as for Array.set_meta_file(). value: bytes; None removes the file. The commit writes
@@ -235,7 +266,9 @@ class Table(Pickled, _native.Table):
         """
         self._set_meta_file(name, None if value is None else octets(value))
 
-    def slice(self, rows=slice(None), columns=None):
+    def slice(
+        self, rows: builtins.slice = slice(None), columns: Sequence[str] | None = None
+    ) -> Table:
         """Returns rows of some columns as a read-only table that shares the files.
 
         rows: a slice, such as slice(10, 20). columns: names of columns, None: all. A slice can be
@@ -255,7 +288,9 @@ class Table(Pickled, _native.Table):
         made._viewed = self._made().then("_part", *arguments)
         return made
 
-    def copy(self, name, format="bcolz", mode="x", **options):
+    def copy(
+        self, name: Target, format: str = "bcolz", mode: Mode = "x", **options: Any
+    ) -> None:
         """Copies all rows, columns and attributes to a new table, which is complete or absent.
 
         name: a path or a storage. format, mode: as for create().
@@ -264,7 +299,9 @@ class Table(Pickled, _native.Table):
         """
         self._copy(name, mode, format, options)
 
-    def arrow(self, columns=None, start=0, count=None):
+    def arrow(
+        self, columns: Sequence[str] | None = None, start: int = 0, count: int | None = None
+    ) -> Any:
         """Returns rows of some columns as an object with an Arrow stream, as the table itself is.
 
         columns: names of columns, in the order of the stream, None: all. Other columns are not
@@ -282,7 +319,7 @@ class Table(Pickled, _native.Table):
             raise _errors.RangeError(f"rows {start} to {start + count} of {rows}")
         return ArrowRows(self, names, start, count)
 
-    def __arrow_c_stream__(self, requested_schema=None):
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Returns a capsule with a stream of all rows, as that of arrow()."""
         return self.arrow().__arrow_c_stream__(requested_schema)
 

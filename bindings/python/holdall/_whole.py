@@ -1,14 +1,23 @@
 """Identification, verification and repair of containers."""
 
+from __future__ import annotations
+
 import collections
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._infos import RepairResult, VerifyResult
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._errors import Error
+    from ._native import Path
+
 Fault = collections.namedtuple("Fault", "part error")
 
 
-def identify(name):
+def identify(name: Path) -> tuple[str | None, str | None]:
     """Returns the format and kind of the container at a path, such as ("b2nd", "array").
 
     name: the path, or a spec of a bag (see Bag).
@@ -21,7 +30,9 @@ def identify(name):
     return _native.identify(name)
 
 
-def verify(name, fault=None, **options):
+def verify(
+    name: Path, fault: Callable[[Fault], Any] | None = None, **options: Any
+) -> tuple[VerifyResult, Error | None]:
     """Reads everything at a path, and verifies all lengths and checksums.
 
     name: the path, or a spec of a bag (see Bag). fault: is called with each Fault; the call stops
@@ -36,12 +47,12 @@ def verify(name, fault=None, **options):
         >>> holdall.verify("lines.bagz")
         (VerifyResult(intact=3, corrupt=0, unchecked=0), None)
     """
-    report = fault and (lambda part, error: fault(Fault(part, error)))
+    report = None if fault is None else lambda part, error: fault(Fault(part, error))
     result, error = _native.verify(name, report, options)
     return VerifyResult(*result), error
 
 
-def repair(name, **options):
+def repair(name: Path, **options: Any) -> RepairResult:
     """Repairs a container: restores its last consistent state.
 
     Completes or rolls back an interrupted change. Intact records and chunks keep their positions.

@@ -297,7 +297,7 @@ class Reader:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, index: Union[int, slice]) -> Union[bytes, "Reader"]:
+    def __getitem__(self, index: Union[int, slice]) -> Any:
         """Returns a record, or the reader of a slice, which shares the files."""
         if not isinstance(index, slice):
             return self._bag[_number("index", index)]
