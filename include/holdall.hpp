@@ -50,6 +50,7 @@
 #include "holdall/index.hpp"
 #include "holdall/items.hpp"
 #include "holdall/options.hpp"
+#include "holdall/part.hpp"
 #include "holdall/schunk.hpp"
 #include "holdall/storage.hpp"
 #include "holdall/stream.hpp"

@@ -469,9 +469,69 @@ void slices()
     EXPECT(bag(scratch("copies.bag")).size() == 4 && bag(scratch("copies.bag")).read(2) == "b");
 }
 
+// Parts of a bag, a set, an array and a table.
+static void parts()
+{
+    const auto records = [](const std::string &spec, const std::string &record) {
+        part p = part::of_bag(spec);
+        {
+            bag_writer w(p.path(), mode::append);
+            w.append(record);
+            w.commit();
+        }
+        return p.finish();
+    };
+    const std::string path = scratch("parts.bagz");
+    const std::string one = records(path, "one"), two = records(path, "two");
+    EXPECT(one.size() == HOLDALL_PART_TOKEN_SIZE && list_parts(path).size() == 2);
+    commit_parts(path, {two, one});
+    EXPECT(bag(path).read(0) == "two" && bag(path).size() == 2 && list_parts(path).empty());
+    discard_parts(path, {records(path, "three")});
+    EXPECT(list_parts(path).empty());
+    const std::string three = records(path, "three");
+    const holdall_repair_result did = repair(path);
+    EXPECT(did.parts_removed == 1);
+    failure(HOLDALL_E_MISSING, [&] { commit_parts(path, {three}); });
+    failure(HOLDALL_E_FORMAT, [&] { commit_parts(path, {one.substr(1)}); });
+    commit_parts(path, {});
+    const std::string set = scratch("shards@*.bagz");
+    commit_parts(set, {records(set, "a"), records(set, "b")});
+    EXPECT(bag(set).shard_count() == 2 && bag(set).read(1) == "b");
+
+    const std::string at = scratch("parts.b2nd");
+    array::create(at, mode::create, format::b2nd, dtype_of<std::int32_t>(), {2, 2}).commit();
+    part box = part::of_box(at, {1, 0}, {1, 2}), rows = part::of_array(at);
+    for (const part *p : {&box, &rows}) {
+        array into(p->path(), mode::append);
+        if (p == &rows)
+            into.resize({1, 2});
+        into.write(std::vector<std::int32_t>{7, 8});
+        into.commit();
+    }
+    commit_parts(at, {box.finish()});
+    commit_parts(at, {rows.finish()});
+    EXPECT((array(at).read<std::int32_t>() == std::vector<std::int32_t>{0, 0, 7, 8, 7, 8}));
+    failure(HOLDALL_E_RANGE, [&] { part::of_box(at, {3, 0}, {1, 2}); });
+    failure(HOLDALL_E_ARGUMENT, [&] { part::of_box(at, {0}, {1, 2}); });
+    failure(HOLDALL_E_STATE, [&] { (void)box.finish(); });
+
+    table::create(scratch("parts"), mode::create, format::bcolz, {{"id", "<i8"}}).commit();
+    part of_table = part::of_table(scratch("parts"));
+    {
+        table into(of_table.path(), mode::append);
+        into.append(std::vector<std::int64_t>{1, 2});
+        into.commit();
+    }
+    commit_parts(scratch("parts"), {of_table.finish()});
+    EXPECT(table(scratch("parts")).row_count() == 2);
+    (void)part::of_table(scratch("parts")); // removed at once
+    EXPECT(list_parts(scratch("parts")).empty());
+}
+
 int main()
 {
     slices();
+    parts();
     bags();
     streams();
     arrays();
