@@ -76,8 +76,9 @@ func Verify(path string, fault func(part string, fault *Error) bool,
 }
 
 // RepairResult is the result of Repair, in records or chunks: those that were retained, and those
-// that were lost, also metadata, names and columns.
-type RepairResult struct{ Retained, Lost uint64 }
+// that were lost, also metadata, names and columns. PartsRemoved is the number of parts that were
+// never committed: see Part.
+type RepairResult struct{ Retained, Lost, PartsRemoved uint64 }
 
 // Repair completes or rolls back an interrupted change and restores the last consistent state of
 // a container. Intact records and chunks keep their positions. DryRun changes nothing.
@@ -88,7 +89,7 @@ func Repair(path string, options ...Option) (result RepairResult, err error) {
 				r := C.holdall_repair_result{}
 				r.struct_size = C.sizeof_holdall_repair_result
 				status := C.holdall_repair(path, o, &r, &c.err)
-				result = RepairResult{uint64(r.retained), uint64(r.lost)}
+				result = RepairResult{uint64(r.retained), uint64(r.lost), uint64(r.parts_removed)}
 				return status
 			})
 		})
