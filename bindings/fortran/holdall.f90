@@ -61,6 +61,7 @@ include 'holdall_box.inc'
 include 'holdall_array.inc'
 include 'holdall_table.inc'
 include 'holdall_bag.inc'
+include 'holdall_part.inc'
 
 module holdall
   use holdall_constants
@@ -77,6 +78,8 @@ module holdall
   use holdall_tables, only: holdall_table, holdall_table_info
   use holdall_bags, only: holdall_bag, holdall_bag_info, holdall_bag_writer, holdall_records, &
       holdall_bag_stream, holdall_bag_index
+  use holdall_parts, only: holdall_part, holdall_parts_commit, holdall_parts_discard, &
+      holdall_parts_list
   implicit none
   public
 end module

@@ -61,6 +61,8 @@ program content
   call damaged_records()
   call damage()
   call tables()
+  call parts_of_a_bag()
+  call parts_of_arrays()
   call arrow()
   deallocate (folder)
 
@@ -915,6 +917,98 @@ contains
     call expect(t%row_count() == 1 .and. t%column_count() == 2 .and. t%generation() == 1, 'cut')
     call other%refresh()
     call expect(other%row_count() == 1 .and. other%generation() == 1, 'a table after a commit')
+  end subroutine
+
+  subroutine parts_of_a_bag()
+    type(holdall_part) :: p
+    type(holdall_bag_writer) :: w
+    type(holdall_bag) :: b
+    type(holdall_error) :: err
+    character(HOLDALL_PART_TOKEN_SIZE) :: tokens(3)
+    character(HOLDALL_PART_TOKEN_SIZE) :: again
+    character(:), allocatable :: path, names, record
+    integer(int64) :: retained, lost, removed
+    integer :: i
+    path = folder // 'parts.bagz'
+    do i = 1, 3
+      call p%of_bag(path)
+      call w%open(p%path(), HOLDALL_APPEND)
+      call w%append(achar(64 + i))
+      call w%commit()
+      call w%close()
+      call p%finish(tokens(i))
+    end do
+    call p%finish(again, err)
+    call failed(err, HOLDALL_E_STATE, 'finished already')
+    call p%close()
+    call holdall_parts_list(path, names)
+    call expect(count([(names(i:i) == achar(0), i=1, len(names))]) == 3, 'names of parts')
+    call holdall_parts_commit(path, tokens(2:1:-1))
+    call b%open(path)
+    call b%read(1_int64, record)
+    call expect(b%record_count() == 2 .and. record == 'B', 'records of parts')
+    call holdall_repair(path, retained, lost, parts_removed=removed)
+    call expect(retained == 2 .and. lost == 0 .and. removed == 1, 'a part is removed')
+    call holdall_parts_discard(path, tokens(3:3))
+    call holdall_parts_commit(path, tokens(3:3), err=err)
+    call failed(err, HOLDALL_E_MISSING, 'a part that was removed')
+    call holdall_parts_list(path, names)
+    call expect(names == '', 'no parts')
+  end subroutine
+
+  subroutine parts_of_arrays()
+    type(holdall_part) :: p
+    type(holdall_array) :: a
+    type(holdall_table) :: t
+    type(holdall_error) :: err
+    character(HOLDALL_PART_TOKEN_SIZE) :: token
+    character(:), allocatable :: path
+    integer(int32) :: x(2, 2)
+    path = folder // 'parts.b2nd'
+    call a%create(path, HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, '<i4', [2, 2])
+    call a%commit()
+    call a%close()
+    call p%of_array(path, [1, 2], [2, 1])
+    call a%open(p%path(), HOLDALL_APPEND)
+    call a%write(reshape([7, 8], [2, 1]))
+    call a%commit()
+    call a%close()
+    call p%finish(token)
+    call holdall_parts_commit(path, [token])
+    call a%open(path)
+    call a%read(x)
+    call expect(all(x == reshape([0, 0, 7, 8], [2, 2])), 'a box that is a part')
+    call a%close()
+    call p%of_array(path, [1, 3], [2, 1], err=err)
+    call failed(err, HOLDALL_E_RANGE, 'a box beyond the array')
+    call p%of_array(path, [1], [2, 1], err=err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'a box of other dimensions')
+    call p%of_array(path)
+    call a%open(p%path(), HOLDALL_APPEND)
+    call a%append(reshape([5, 6], [2, 1]))
+    call a%commit()
+    call a%close()
+    call p%finish(token)
+    call holdall_parts_commit(path, [token])
+    call a%open(path)
+    call expect(a%size() == 6, 'rows that are a part')
+    call a%close()
+    path = folder // 'parts.bcolz'
+    call t%create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BCOLZ, ['id'], ['<i8'])
+    call t%commit()
+    call t%close()
+    call p%of_table(path)
+    call t%open(p%path(), HOLDALL_APPEND)
+    call t%put('id', [1_int64, 2_int64])
+    call t%append()
+    call t%commit()
+    call t%close()
+    call p%finish(token)
+    call p%close()
+    call holdall_parts_commit(path, [token])
+    call t%open(path)
+    call expect(t%row_count() == 2, 'rows of a table that are a part')
+    call t%close()
   end subroutine
 
   subroutine arrow()
