@@ -105,7 +105,7 @@ def f64(*values):
 def run(caller, folder):
     """Runs the whole script; returns the functions that were not called."""
     folder = pathlib.Path(folder)
-    parts = [versions, options, bags, writers, streams, indexes, storage, schunks, schunk_streams, arrays, array_values, tables, table_parts, arrow, whole]
+    parts = [versions, options, bags, writers, streams, indexes, storage, schunks, schunk_streams, arrays, array_values, tables, table_parts, container_parts, arrow, whole]
     for part in parts:
         at = folder / part.__name__
         at.mkdir()
@@ -569,6 +569,37 @@ def table_parts(f, k, path):
     same(f.sized("table_meta_file_names", t), b"units\0")
     same(f.sized("table_meta_file_read", t, b"units"), b"km")
     f("table_close", t)
+
+
+def container_parts(f, k, path):
+    def finished(part, add):
+        token = c.create_string_buffer(k["HOLDALL_PART_TOKEN_SIZE"])
+        add(f.get("part_path", part))
+        f.ok("part_finish", part, token)
+        f("part_close", part)
+        return token.raw
+
+    def record(at):
+        w = f.ok("bag_writer_open", at, k["HOLDALL_APPEND"], None, OUT)
+        f.ok("bag_writer_append", w, b"one", 3)
+        f.ok("bag_writer_commit", w)
+        f("bag_writer_close", w)
+
+    bag = path("a.bagz")
+    tokens = [finished(f.ok("part_of_bag", bag, None, OUT), record) for _ in range(2)]
+    same(len(f.sized("parts_list", bag).split(b"\0")), 3)
+    f.ok("parts_discard", bag, tokens[1], 1)
+    f.ok("parts_commit", bag, tokens[0], 1, None)
+    f.ok("parts_commit", bag, b"", 0, None)
+    b = f.ok("bag_open", bag, None, OUT)
+    same((f.get("bag_record_count", b), f.sized("parts_list", bag)), (1, b""))
+    f("bag_close", b)
+
+    t = f.ok("table_create", path("t"), k["HOLDALL_CREATE"], table_spec(f, k["HOLDALL_FORMAT_BCOLZ"], a=b"<i4"), None, OUT)
+    f.ok("table_commit", t)
+    f("table_close", t)
+    f("part_close", f.ok("part_of_table", path("t"), None, OUT))
+    f("part_close", f.ok("part_of_array", path("t") + b"/a", 1, u64(0), u64(0), None, OUT))
 
 
 def arrow(f, k, path):

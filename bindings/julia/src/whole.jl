@@ -46,8 +46,8 @@ end
 Repairs a container: completes or rolls back an interrupted change and restores the last consistent
 state. Intact records and chunks keep their positions.
 
-Returns a named tuple: retained, the number of records or chunks, and lost, which includes metadata,
-commits, names and columns. Throws a `HoldallError` if the container cannot be repaired.
+Returns a named tuple: retained, the number of records or chunks; lost, which includes metadata,
+commits, names and columns; and parts_removed, the number of parts that were never committed. Throws a `HoldallError` if the container cannot be repaired.
 """
 function repair(path::AbstractString; options...)
     return with_options(o -> filled(holdall_repair, holdall_repair_result, path, o), options)

@@ -19,7 +19,7 @@ mktempdir() do folder
         @test findall("three", BagIndex(bag)) == [3]
         @test findfirst("none", BagIndex(bag)) === nothing
         @test verify(path).intact == 4
-        @test repair(path) == (retained = 4, lost = 0)
+        @test repair(path) == (retained = 4, lost = 0, parts_removed = 0)
         @test identify(path) == (format = :bagz, kind = :bag)
         @test info(bag).codec == :zstd
         close(bag)
@@ -162,6 +162,54 @@ mktempdir() do folder
         append!(writer, UInt8[1, 2])
         commit(writer)
         @test (length(refresh!(s)), s[2], generation(s)) == (2, 2, 1)
+    end
+    @testset "parts" begin
+        path = joinpath(folder, "parts.bagz")
+        record(text) = write_part(path, :bag) do part
+            writer = BagWriter(part, :a)
+            push!(writer, text)
+            commit(writer)
+            close(writer)
+        end
+        tokens = [record("one"), record("two")]
+        @test length(list_parts(path)) == 2
+        commit_parts(path, tokens)
+        @test String.(collect(Bag(path))) == ["one", "two"]
+        discard_parts(path, [record("three")])
+        commit_parts(path, [])
+        @test list_parts(path) == []
+        @test_throws ErrorException write_part(part -> error("no"), path, :bag)
+        gone = record("four")
+        @test repair(path).parts_removed == 1
+        @test_throws HoldallError commit_parts(path, [gone])
+        @test_throws ArgumentError commit_parts(path, [gone[2:end]])
+
+        path = joinpath(folder, "parts.b2nd")
+        a = create_array(path, Int32, (2, 2))
+        commit(a)
+        close(a)
+        token = write_part(path, (1, 2), (2, 1)) do part
+            box = ChunkedArray(part, :a)
+            box[:, 1] = Int32[7, 8]
+            commit(box)
+            close(box)
+        end
+        commit_parts(path, [token])
+        @test ChunkedArray(path)[:, :] == Int32[0 7; 0 8]
+        @test_throws HoldallError write_part(identity, path, (1, 3), (2, 1))
+
+        path = joinpath(folder, "parts.bcolz")
+        t = create_table(path, (key = Int32,))
+        commit(t)
+        close(t)
+        token = write_part(path, :table) do part
+            rows = Table(part, :a)
+            append!(rows, (key = [1, 2],))
+            commit(rows)
+            close(rows)
+        end
+        commit_parts(path, [token])
+        @test Table(path)[:key][:] == [1, 2]
     end
     @testset "storage" begin
         path = joinpath(folder, "in.bagz")
