@@ -40,9 +40,6 @@ OPTIONAL = {
     ("holdall_table_read_points", "names"),
     ("holdall_table_columns_to_arrow", "names"),
     ("holdall_table_slice", "names"),
-    # rows
-    ("holdall_part_of_array", "start"),
-    ("holdall_part_of_array", "shape"),
     # all records in order
     ("holdall_bag_copy", "indices"),
     ("holdall_bag_stream_open", "next"),
