@@ -136,6 +136,18 @@ class Cat(Base):
         self.fails("cat", "a.bagz", "--slice", "0:10", "--records", "10")
         self.fails("cat", "a.bagz", "--slice", "5:5", "--records", "0")
 
+    def test_repair_removes_parts_that_were_never_committed(self):
+        self.pack("a.bagz", [b"one"])
+        ids = ["0" * 31 + "1", "0" * 31 + "2"]
+        for part in ids:
+            self.write(f"a.bagz.holdall-parts.{part}.bagz", self.read("a.bagz"))
+        out = json.loads(self.good("repair", "--dry-run", "--json", "a.bagz"))
+        self.assertEqual(out["parts_removed"], ids)
+        expected = f"a.bagz: removed 2 uncommitted parts: {', '.join(ids)}\n"
+        self.assertIn(expected, self.good("repair", "a.bagz").decode())
+        self.assertEqual(json.loads(self.good("repair", "--json", "a.bagz"))["parts_removed"], [])
+        self.assertEqual(self.files(), ["a.bagz"])
+
     def test_repair_recovers_the_complete_frames_of_a_truncated_bag(self):
         records = self.pack("x.bagz", [b"line %d" % i for i in range(500)])
         whole = self.read("x.bagz")

@@ -891,7 +891,7 @@ class Overview(Base):
         self.assertEqual((corrupt["faults"][0]["part"], corrupt["faults"][0]["position"]), ("chunk 2", 2))
         expected = {
             "path": "d/s.blp", "unit": "chunk", "retained": None, "lost": None, "metadata_lost": False,
-            "corrupt": None, "damaged": ["chunk 2"], "columns_lost": [],
+            "corrupt": None, "damaged": ["chunk 2"], "columns_lost": [], "parts_removed": [],
         }  # fmt: skip
         _, out = self.fails("repair", "--json", "d/s.blp")
         self.assertEqual(json.loads(out), expected)

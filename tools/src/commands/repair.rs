@@ -9,6 +9,7 @@
 //! - `corrupt`: number of records that are corrupt still; null for other containers
 //! - `damaged`: list of strings, the parts other than records that were found damaged
 //! - `columns_lost`: list of strings, the columns of a table that were removed
+//! - `parts_removed`: list of strings, the names of parts that were never committed
 //!
 //! With `--dry-run`, the same object.
 
@@ -37,6 +38,7 @@ struct Found {
     corrupt: Option<u64>,
     damaged: Vec<String>,
     columns_lost: Vec<String>,
+    parts_removed: Vec<String>,
 }
 
 /// The options of the repair.
@@ -120,6 +122,7 @@ fn chunks(args: &Repair, container: Container, found: &mut Found) -> Result<bool
     } else {
         holdall::repair(path.path(), &options).map_err(library(path))?
     };
+    found.parts_removed = done.parts_removed;
     found.metadata_lost = done.metadata_lost;
     if found.metadata_lost {
         report::error(&format!(
@@ -152,6 +155,7 @@ fn records(args: &Repair, found: &mut Found) -> Result<bool> {
     let (path, mut first) = (&args.path, None);
     let repaired = holdall::repair(path.path(), &repair_options(args)?).map_err(repair(path))?;
     (found.retained, found.lost) = (Some(repaired.retained), Some(repaired.dropped));
+    found.parts_removed = repaired.parts_removed;
     let is_cut = args.skip_damaged && repaired.dropped > 0;
     if is_cut {
         report::error(&format!(
@@ -202,6 +206,11 @@ pub fn run(args: &Repair, usage: &Usage) -> Result<Exit> {
         let path = &args.path;
         output
             .line(format_args!("{path}: {} retained, {lost} lost", unit_count(&found, retained)))?;
+        let n = found.parts_removed.len();
+        if n > 0 {
+            let (s, names) = (plural(n as u64), listed(&found.parts_removed));
+            output.line(format_args!("{path}: removed {n} uncommitted part{s}: {names}"))?;
+        }
     }
     output.finish(Exit::damaged(!is_complete))
 }
