@@ -25,6 +25,8 @@ mod frame;
 mod index;
 #[path = "../fuzz/checks/meta.rs"]
 mod meta;
+#[path = "../fuzz/checks/part.rs"]
+mod part;
 #[path = "../fuzz/checks/yaml.rs"]
 mod yaml;
 
@@ -106,4 +108,9 @@ fn small_files_of_datasets() {
 #[test]
 fn yaml_texts() {
     each("yaml", 40, yaml::run);
+}
+
+#[test]
+fn parts() {
+    each("part", 40, part::run);
 }
