@@ -4,10 +4,12 @@ import contextlib
 import itertools
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -114,7 +116,44 @@ class Case(unittest.TestCase):
             printed += part[1:] if part[:1] == printed[-1:] else part
             self.assertEqual(expected, printed)
 
+    def survives_kills(self, text, spec, old, new):
+        """Kills a program that appends records to a bag, with its workers, at random times.
+
+        The program prints a line when it begins to write. The bag must have its old records, or the
+        old and the new ones; a repair must remove all parts, after which the program succeeds.
+        """
+        def run(kill_after):
+            self.write_bag(spec, old)
+            with self.program(text, spec) as started:
+                started.stdout.readline()
+                began = time.monotonic()
+                if kill_after is not None:
+                    time.sleep(kill_after)
+                    self.kill(started)
+                started.stdout.read()
+            if kill_after is None:
+                self.assertEqual(started.returncode, 0, (self.folder / "errors").read_text())
+            found = list(holdall.Bag(spec))
+            found[len(old) :] = sorted(found[len(old) :])  # not every engine has an order
+            allowed = [old + sorted(new)] if kill_after is None else [old, old + sorted(new)]
+            self.assertIn(found, allowed)
+            return time.monotonic() - began
+
+        seconds = run(None)
+        for _ in range(KILLS):
+            run(self.rng.random() * seconds)
+            holdall.repair(spec)
+            self.assertEqual(holdall.list_parts(spec), [])
+        run(None)
+
     def write_bag(self, spec, records):
         with holdall.BagWriter(spec, "w") as writer:
             writer.extend(records)
             writer.commit()
+
+    def check_guide(self, name):
+        """Runs a program of docs/scale.md, and compares its output with that of the page."""
+        page = (ROOT / "docs/scale.md").read_text(encoding="utf-8")
+        program = re.search(rf"```python\n(# {name}: .*?)```", page, re.S)[1]
+        output = re.search(rf"python3 {name}\n```.*?```text\n(.*?)```", page, re.S)[1]
+        self.assertEqual("".join(self.ran(program)), output)

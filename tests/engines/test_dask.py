@@ -1,12 +1,14 @@
 """Arrays and bags of Dask: against the plain reader, in threads, processes and a local cluster."""
 
+import os
 import pickle
+import signal
 import unittest
 
 import dask
 import distributed
 import numpy as np
-from common import Case, holdall
+from common import KILLS, Case, holdall
 
 import holdall.dask
 
@@ -79,6 +81,119 @@ class Bags(Case):
         spec, records = self.bag()
         again = pickle.loads(pickle.dumps(holdall.dask.bag(spec)))
         self.assertEqual(again.compute(scheduler="synchronous"), records)
+
+
+# Appends records in two worker processes.
+PROGRAM = """
+import sys
+import dask
+import holdall.dask
+
+def record(i):
+    return b"new %d" % i
+
+if __name__ == "__main__":
+    records = dask.bag.range(2000, npartitions=8).map(record)
+    print("start", flush=True)
+    with dask.config.set(scheduler="processes", num_workers=2):
+        holdall.dask.to_bag(records, sys.argv[1])
+"""
+
+
+def killed(record, at, marker):
+    """Returns the record; at one record, kills the process once."""
+    if record == at and not os.path.exists(marker):
+        open(marker, "x").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return record
+
+
+class Writing(Case):
+    def test_arrays_are_those_of_numpy_in_every_scheduler(self):
+        items = self.rng.integers(0, 1000, (37, 23, 5), dtype=np.int32)
+        for scheduler in ("synchronous", "threads", "processes"):
+            for chunks in ((10, 10, 5), (37, 23, 5), ((20, 17), (4, 19), (5,)), (1, 23, 5)):
+                with self.subTest(chunks=chunks), dask.config.set(scheduler=scheduler):
+                    given = dask.array.from_array(items, chunks=chunks)
+                    path = self.folder / "new.b2nd"
+                    holdall.dask.to_array(given, path, mode="w", chunk_shape=(10, 4, 5))
+                    np.testing.assert_array_equal(holdall.Array(path)[...], items)
+                    self.assertEqual(os.listdir(self.folder), ["new.b2nd"])
+        holdall.dask.to_array(given, self.folder / "new.bcolz", format="bcolz", codec="zstd")
+        with holdall.Array(self.folder / "new.bcolz") as array:
+            self.assertEqual(array.codec, "zstd")
+            np.testing.assert_array_equal(array[...], items)
+
+    def test_a_box_of_an_array_is_overwritten_with_one_commit(self):
+        path, items = self.array()
+        box = self.rng.integers(0, 1000, (35, 4, 6), dtype=np.int32)
+        given = dask.array.from_array(box, chunks=(7, 4, 6))
+        with dask.config.set(scheduler="processes", num_workers=2):
+            holdall.dask.to_array(given[:30], path, mode="a", start=[20, 4, 0])
+        items[20:50, 4:] = box[:30]
+        np.testing.assert_array_equal(holdall.Array(path)[...], items)
+        holdall.dask.to_array(given, path, mode="a", start=[3, 2, 0])  # not on chunks
+        items[3:38, 2:6] = box
+        np.testing.assert_array_equal(holdall.Array(path)[...], items)
+
+    def test_records_are_appended_or_become_a_set_in_order(self):
+        spec, records = self.bag()
+        new = [b"new %d" % i for i in range(100)]
+        for scheduler in ("synchronous", "threads", "processes"):
+            with self.subTest(scheduler=scheduler), dask.config.set(scheduler=scheduler):
+                given = dask.bag.from_sequence(new, npartitions=7)
+                holdall.dask.to_bag(given, spec)
+                records += new
+                self.assertEqual(list(holdall.Bag(spec)), records)
+                whole = str(self.folder / f"{scheduler}@*.bagz")
+                holdall.dask.to_bag(given, whole, level=3)
+                shards = holdall.Bag(whole).shards
+                self.assertEqual((len(shards), sum(n for _, n in shards)), (7, 100))
+                self.assertEqual(sorted(holdall.Bag(whole)), sorted(new))
+
+    def test_a_failed_job_changes_nothing(self):
+        def fails(block):
+            if block[0, 0, 0] == items[50, 0, 0]:
+                raise ZeroDivisionError
+            return block
+
+        path, items = self.array()
+        items[50:] = items[50, 0, 0] + 1
+        items[50, 0, 0] -= 1
+        given = dask.array.from_array(items, chunks=(10, 8, 6)).map_blocks(fails, meta=items[:0])
+        new = str(self.folder / "new.b2nd")
+        with dask.config.set(scheduler="synchronous"), self.assertRaises(ZeroDivisionError):
+            holdall.dask.to_array(given, new)
+        self.assertEqual(os.listdir(self.folder), ["field.b2nd"])
+        with self.assertRaises(holdall.ExistsError):
+            holdall.dask.to_array(given, path)
+        with self.assertRaises(holdall.ArgumentError):
+            holdall.dask.to_array(given, new, mode="r")
+
+    def test_a_cluster_writes_again_what_a_killed_worker_has_lost(self):
+        spec, records = self.bag()
+        with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
+            with distributed.Client(cluster):
+                for kill in range(KILLS):
+                    given = [b"%d %d" % (kill, i) for i in range(1000)]
+                    marker, at = str(self.folder / f"killed-{kill}"), given[self.rng.integers(1000)]
+                    new = dask.bag.from_sequence(given, npartitions=8)
+                    holdall.dask.to_bag(new.map(killed, at, marker), spec)
+                    self.assertTrue(os.path.exists(marker))
+                    records += given
+                    self.assertEqual(list(holdall.Bag(spec)), records)
+        self.assertNotEqual([n for n in os.listdir(self.folder) if "holdall-parts" in n], [])
+        holdall.repair(spec)
+        self.assertEqual([n for n in os.listdir(self.folder) if "holdall-parts" in n], [])
+
+    def test_a_killed_job_leaves_the_last_commit(self):
+        new = [b"new %d" % i for i in range(2000)]
+        self.survives_kills(PROGRAM, str(self.folder / "lines.bagz"), [b"old"] * 10, new)
+
+
+class Guide(Case):
+    def test_the_program_prints_what_the_guide_says(self):
+        self.check_guide("deviation.py")
 
 
 if __name__ == "__main__":

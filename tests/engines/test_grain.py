@@ -122,5 +122,10 @@ class Sources(Case):
             Source(holdall.Table(table), threads=1)
 
 
+class Guide(Case):
+    def test_the_program_prints_what_the_guide_says(self):
+        self.check_guide("resume.py")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -127,5 +127,10 @@ class Shuffled(Case):
         self.assertEqual(list(dataset), [])
 
 
+class Guide(Case):
+    def test_the_program_prints_what_the_guide_says(self):
+        self.check_guide("train.py")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,10 +1,11 @@
-"""Beam: bags as a source, with the name and parameters of that in bagz.beam.bagzio.
+"""Beam: bags as a source and a sink, with the names and parameters of bagz.beam.bagzio.
 
     >>> with beam.Pipeline() as pipeline:
     ...     lines = pipeline | holdall.beam.ReadFromBagz("lines@*.bagz")
+    ...     lines | beam.Filter(len) | holdall.beam.WriteToBagz("filled@*.bagz")
 
-Workers open the container by its path. While a pipeline reads it, other processes may append to it,
-but must not change what it has.
+Workers open the container by its path. A worker that finds another version of it, because it was
+changed while the pipeline runs, raises StateError.
 """
 
 try:
@@ -16,8 +17,9 @@ except ImportError as error:
     raise ImportError("holdall.beam needs Beam: pip install 'holdall[beam]'") from error
 
 import os
+import re
 
-from . import Bag
+from . import Bag, BagPart, commit_parts
 
 
 class _Source(iobase.BoundedSource):
@@ -70,3 +72,60 @@ class ReadFromBagz(apache_beam.PTransform):
 
     def expand(self, begin):
         return begin | iobase.Read(self._source)
+
+
+class _Writer(iobase.Writer):
+    """Writes a part of a bag. Its result is the token of the part."""
+
+    def __init__(self, part, coder):
+        self._part, self._coder = part, coder
+
+    def write(self, value):
+        self._part.append(self._coder.encode(value))
+
+    def close(self):
+        return self._part.finish()
+
+
+class _Sink(iobase.Sink):
+    """Writes the parts of a bag, and commits them."""
+
+    def __init__(self, spec, coder, options):
+        self._spec, self._coder, self._options = spec, coder, options
+        shards = re.search(r"@(\d+)", os.path.basename(spec))
+        self.num_shards = int(shards[1]) if shards else 0  # 0: one per bundle
+
+    def initialize_write(self):
+        return None
+
+    def open_writer(self, init_result, uid):
+        return _Writer(BagPart(self._spec, **self._options), self._coder)
+
+    def pre_finalize(self, init_result, writer_results):
+        return None
+
+    def finalize_write(self, init_result, writer_results, pre_finalize_result):
+        commit_parts(self._spec, list(writer_results))
+        yield self._spec
+
+    def display_data(self):
+        return {"bag": DisplayDataItem(self._spec, label="Bag")}
+
+
+class WriteToBagz(apache_beam.PTransform):
+    """Appends elements to a bag, or writes a new set, with one commit.
+
+    file_path: a path that the workers have, too: a bag, which is created if it does not exist.
+    "name@8.bagz" is a new set of eight shards, "name@*.bagz" of one per bundle. coder: encodes each
+    element. options: as for holdall.BagWriter().
+
+    After an error, or a crash, the path has what it had; parts that were left are beside it, and
+    holdall.repair() removes them. Beam does not keep an order.
+    """
+
+    def __init__(self, file_path, coder=coders.BytesCoder(), **options):
+        super().__init__()
+        self._sink = _Sink(os.fspath(file_path), coder, options)
+
+    def expand(self, elements):
+        return elements | iobase.Write(self._sink)

@@ -3,8 +3,8 @@
     >>> trips = holdall.ray.read_table("trips.bcolz", columns=["km"])
     >>> trips.sum("km")
 
-Workers open the container by its path. While a job reads it, other processes may append to it, but
-must not change what it has.
+Workers open the container by its path. A worker that finds another version of it, because it was
+changed while the job runs, raises StateError.
 """
 
 try:

@@ -5,8 +5,8 @@
     >>> lines = spark.read.format("holdall").load("lines@*.bagz")
 
 A bag has the column "record" of bytes. Options of holdall.Table() and holdall.Bag() are options of
-the reader: option("threads", 1). Executors open the container by its path. While a job reads it,
-other processes may append to it, but must not change what it has.
+the reader: option("threads", 1). Executors open the container by its path. One that finds another
+version of it, because it was changed while the job runs, raises StateError.
 """
 
 try:
