@@ -724,6 +724,12 @@ fn shards_in_memory_are_one_bag_and_copied_to_another() {
     let copied = writer.copy_from(&bag, Some(&[3, 0])).unwrap();
     assert_eq!((copied, writer.len()), (Integrity::Intact, 4));
     assert_eq!(Bag::open(&parts[0]).unwrap().get(2).unwrap(), b"three");
+    let part = Bag::open(&parts[1]).unwrap().slice(1..).unwrap();
+    let appended = writer.append_from(&part).unwrap();
+    assert_eq!((appended, writer.len()), ((5, Integrity::Intact), 5));
+    assert_eq!(Bag::open(&parts[0]).unwrap().len(), 4);
+    writer.commit().unwrap();
+    assert_eq!(Bag::open(&parts[0]).unwrap().get(4).unwrap(), b"three");
 
     let mixed = Location::shards([Location::from(&parts[0]), Location::from("no.bag")]);
     assert_eq!(status(Bag::open(mixed)), Status::Argument);
@@ -945,6 +951,31 @@ fn datasets_have_further_metadata_files() {
     assert_eq!(status(refused), Status::Unsupported);
     let mut frame = Array::create(MemoryStorage::new(), "<i4", &[3], &to, &none).unwrap();
     assert_eq!(status(frame.set_meta_file("x", b"")), Status::Unsupported);
+}
+
+#[test]
+fn columns_have_further_metadata_files() {
+    let none = Options::new();
+    let memory = MemoryStorage::new();
+    let columns = [("n", i32::DTYPE)];
+    let mut table = Table::create(&memory, Format::Bcolz, &columns, &none).unwrap();
+    table
+        .set_column_meta_file("n", "units.json", b"\"K\"")
+        .unwrap();
+    table.set_column_meta_file("n", "gone", b"").unwrap();
+    table.remove_column_meta_file("n", "gone").unwrap();
+    let invalid = table.set_column_meta_file("n", "../sizes", b"");
+    assert_eq!(status(invalid), Status::Argument);
+    let missing = table.set_column_meta_file("m", "x", b"");
+    assert_eq!(status(missing), Status::Argument);
+    table.commit().unwrap();
+    let table = Table::open(&memory).unwrap();
+    let column = table.column("n").unwrap();
+    assert_eq!(column.meta_file_names().unwrap(), ["units.json"]);
+    assert_eq!(column.meta_file("units.json").unwrap().unwrap(), b"\"K\"");
+    let mut rfc = Table::create(MemoryStorage::new(), Format::BlzRfc, &columns, &none).unwrap();
+    let refused = rfc.set_column_meta_file("n", "x", b"");
+    assert_eq!(status(refused), Status::Unsupported);
 }
 
 #[test]

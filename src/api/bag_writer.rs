@@ -87,6 +87,17 @@ impl BagWriter {
         Ok(Integrity::of(filled))
     }
 
+    /// Appends all records of a bag, which may be a slice, without a commit. Returns the size of the
+    /// records in bytes. On failure [`BagWriter::len`] includes those that were appended.
+    ///
+    /// Every record is decoded, which verifies it. If the writer would store frames of the same form,
+    /// and no level was requested, the stored frames are appended as they are. With
+    /// [`Options::skip_corrupt`] of the bag, corrupt records become empty.
+    pub fn append_from(&mut self, bag: &Bag) -> Result<(u64, Integrity)> {
+        let (filled, bytes) = bag.inner.append_to(&mut self.0).map_err(Error)?;
+        Ok((bytes, Integrity::of(filled)))
+    }
+
     /// Returns the number of records at the last commit plus those appended since.
     pub fn len(&self) -> u64 {
         self.0.size()

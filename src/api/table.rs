@@ -476,6 +476,23 @@ impl Table {
         self.changed()?.meta_file_set(name, None).map_err(Error)
     }
 
+    /// Sets the bytes of such a file of a column, see [`Array::set_meta_file`]. It fails with
+    /// [`Status::Unsupported`](crate::Status::Unsupported) in the BLZ RFC layout.
+    pub fn set_column_meta_file(&mut self, column: &str, name: &str, bytes: &[u8]) -> Result<()> {
+        self.column_meta_file(column, name, Some(bytes))
+    }
+
+    /// Removes such a file of a column, if it exists.
+    pub fn remove_column_meta_file(&mut self, column: &str, name: &str) -> Result<()> {
+        self.column_meta_file(column, name, None)
+    }
+
+    fn column_meta_file(&mut self, column: &str, name: &str, bytes: Option<&[u8]>) -> Result<()> {
+        let column = self.inner.column_index(column).map_err(Error)?;
+        let set = self.changed()?.column_meta_file_set(column, name, bytes);
+        set.map_err(Error)
+    }
+
     // ---- attributes
 
     /// Returns the names of the attributes of the table. Columns have their own.

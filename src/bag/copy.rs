@@ -29,11 +29,18 @@ impl Bag {
             return Err(message.at(i as u64));
         }
         let of = indices.map_or(Requested::Range(0, self.size), Requested::Indices);
-        let (scope, all) = (
-            Scope::open(to.progress(), self.bytes(), Step::Call),
-            of.count(),
-        );
-        let (mut damaged, mut done) = (false, 0);
+        Ok(self.append(of, to)?.0)
+    }
+
+    /// Appends all records as [`Bag::copy_records`] does. Also returns the size of
+    /// their content in bytes.
+    pub fn append_to(&self, to: &mut Writer) -> Result<(bool, u64)> {
+        self.append(Requested::Range(0, self.size), to)
+    }
+
+    fn append(&self, of: Requested, to: &mut Writer) -> Result<(bool, u64)> {
+        let scope = Scope::open(to.progress(), self.bytes(), Step::Call);
+        let (all, mut damaged, mut done, mut bytes) = (of.count(), false, 0, 0);
         let config = BatchConfig {
             frames: to.frames_of(self.set.options.given_bytes(Opt::Dictionary)),
             ..self.batch_config()
@@ -46,8 +53,9 @@ impl Bag {
                 None => to.append_many(&records.data, &records.offsets)?,
             }
             done += records.len() as u64;
+            bytes += records.data.len() as u64;
             scope.at_part(done, all)
         })?;
-        Ok(damaged)
+        Ok((damaged, bytes))
     }
 }

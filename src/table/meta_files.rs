@@ -56,4 +56,24 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
             )),
         }
     }
+
+    /// Sets the bytes of a file of a column, or removes it.
+    pub fn column_meta_file_set(
+        &mut self,
+        column: usize,
+        name: &str,
+        bytes: Option<&[u8]>,
+    ) -> Result<()> {
+        if self.writer()?.rfc_table.is_some() {
+            return Err(fail!(
+                Unsupported,
+                "{}: columns in the BLZ RFC layout have no files in meta; those belong to the table",
+                self.name
+            ));
+        }
+        let column = self.columns.get_mut(column);
+        let column = column.ok_or_else(|| fail!(Range, "no such column"))?;
+        let store = column.array.as_mut().store_mut()?;
+        store.meta_file_set(name, bytes)
+    }
 }
