@@ -328,6 +328,15 @@ class Change(Tables):
         self.write("b.bag", b"")
         self.assertIn("none", self.fails("attr", "get", "b.bag")[0])
 
+    def test_further_files_of_columns_are_copied(self):
+        self.write("t/n/meta/units", b"K\0m")
+        for name in ("u.bcolz", "u.blz"):
+            self.good("convert", "-q", "t", name)
+            self.assertEqual(self.read(name + "/n/meta/units"), b"K\0m")
+            self.assertEqual(self.rows(name), self.rows("t"))
+        for args in (["--to", "blz-rfc", "t", "v"], ["t", "v.csv"]):
+            self.assertIn("n/meta/units", self.fails("convert", *args)[0])
+
     def test_repair_restores_a_lost_file_of_sizes(self):
         want = self.rows("t")
         self.write("t/n/meta/sizes", b"")

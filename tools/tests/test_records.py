@@ -341,6 +341,41 @@ class Parts(Base):
         self.assertIn("--slice", message)
         self.assertNotIn("e.bag", self.files())
 
+    def test_stored_frames_are_copied(self):
+        records = [b"record %d " % i * (i % 40) for i in range(3000)]
+        self.pack("s.bagz", records, "--level", "19")
+        stored = self.read("s.bagz")
+        ends = struct.unpack("<Q", stored[-8:])[0]
+        self.good("merge", "-q", "s.bagz", "b.bagz")
+        self.good("convert", "-q", "s.bagz", "c.bagz")
+        for name in ("b.bagz", "c.bagz"):
+            self.assertEqual(self.read(name), stored)
+        self.good("split", "-q", "s.bagz", "-n", "2", "d.bagz")
+        parts = [self.read("d-0000%d-of-00002.bagz" % i) for i in (0, 1)]
+        parts = [part[: struct.unpack("<Q", part[-8:])[0]] for part in parts]
+        self.assertEqual(b"".join(parts), stored[:ends])
+        # another level, or none, encodes again
+        self.good("convert", "-q", "--level", "1", "s.bagz", "e.bagz")
+        self.assertNotEqual(self.read("e.bagz"), stored)
+        self.good("convert", "-q", "s.bagz", "f.bag")
+        self.good("convert", "-q", "f.bag", "g.bagz")
+        for name in ("e.bagz", "f.bag", "g.bagz"):
+            self.assertEqual(self.good("sum", name).split()[0], self.good("sum", "s.bagz").split()[0])
+
+    def test_a_corrupt_record_is_named_or_omitted_by_copies(self):
+        records = [b"record %d" % i * 20 for i in range(3000)]
+        self.pack("s.bagz", records)
+        data = bytearray(self.read("s.bagz"))
+        end = struct.unpack("<Q", data[-8:])[0]
+        data[struct.unpack_from("<Q", data, end + 8 * 1999)[0] + 9] ^= 0xFF
+        self.write("s.bagz", bytes(data))
+        for command in (["merge", "s.bagz", "b.bagz"], ["convert", "s.bagz", "b.bagz"]):
+            self.assertIn("record 2000", self.fails(*command)[0])
+            self.assertFalse(os.path.exists(self.path("b.bagz")))
+        self.fails("merge", "-q", "--skip-damaged", "s.bagz", "b.bagz")
+        self.assertEqual(self.good("count", "b.bagz").split()[0], b"2999")
+        self.good("verify", "-q", "b.bagz")
+
     def test_a_bag_is_split_and_merged(self):
         for n in [1, 3, 1000]:
             self.good("split", "a.bagz", "-n", str(n), "p.bag", "-q")

@@ -180,15 +180,16 @@ impl<'a> Files<'a> {
 }
 
 /// Refuses a dataset in whose folder are files of others, which a copy would lack.
-/// Further files in `meta` are copied from an array to one in a folder, and between tables in the BLZ
-/// RFC layout.
+/// Further files in `meta` are copied from an array to one in a folder, between tables in the BLZ RFC
+/// layout, and, those of columns, between other tables.
 pub fn refuse_unknown(path: &FileName, content: &Content, to: Option<Format>) -> Result {
     if detect::is_frame(content.format()) || path.is_standard() {
         return Ok(());
     }
     let Files { mut unknown, extra, .. } = Files::of(path, content)?;
     let is_copied = match content {
-        Content::Table(table) => (table.format(), to) == (Format::BlzRfc, Some(Format::BlzRfc)),
+        Content::Table(table) if table.format() == Format::BlzRfc => to == Some(Format::BlzRfc),
+        Content::Table(_) => matches!(to, Some(Format::Bcolz | Format::Blz)),
         Content::Array(array) if in_c_order(array) => {
             matches!(to, Some(Format::Bcolz | Format::Blz | Format::BlzRfc))
         }

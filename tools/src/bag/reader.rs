@@ -11,6 +11,8 @@ use holdall::{Bag, Epoch, Error, Options, Status};
 
 /// Bytes of records that are read ahead, and bytes of memory for one range.
 const READ_AHEAD: u64 = 8 << 20;
+/// Stored bytes that a sink copies from one report of progress to the next.
+const COPIED: u64 = 32 << 20;
 /// Records of the first range and of any, and bytes that a record takes besides its content.
 const RECORDS_FIRST: u64 = 1024;
 const RECORDS_MOST: u64 = 32768;
@@ -88,7 +90,10 @@ impl<'a> Reader<'a> {
         let (mut done, numbers) = match self.numbers.take() {
             Some(numbers) => (0, numbers),
             None => {
-                let done = self.ranges(sink)?;
+                let mut done = self.copies(sink)?;
+                if done == 0 {
+                    done = self.ranges(sink)?;
+                }
                 (done, Box::new(done..self.count) as Box<dyn Iterator<Item = u64> + Send>)
             }
         };
@@ -110,6 +115,23 @@ impl<'a> Reader<'a> {
             }
         }
         Err(Failure::Stopped)
+    }
+
+    /// Lets the sink copy consecutive records up to the first that cannot be read. Returns their
+    /// number.
+    fn copies(&self, sink: &mut dyn Sink) -> Result<u64> {
+        let (mut done, size) = (0, self.bag.stored_bytes() / self.count.max(1) + RECORD_COST);
+        let most = (COPIED / size).clamp(1, RECORDS_MOST);
+        while done < self.count && progress::report(done, self.count) {
+            let n = most.min(self.count - done);
+            let part = self.bag.slice(done..done + n).map_err(library(self.path))?;
+            let copied = sink.copy(&part)?;
+            done += copied;
+            if copied < n {
+                break;
+            }
+        }
+        Ok(done)
     }
 
     /// Passes on consecutive records up to the first that cannot be read. Returns their number. It is

@@ -1,6 +1,7 @@
 //! Records on their way from a source to a sink.
 
 use crate::failure::Result;
+use holdall::Bag;
 
 /// Records and bytes that are passed on at once.
 const RECORDS_MOST: usize = 32768;
@@ -35,6 +36,12 @@ impl<'a> Batch<'a> {
 /// What takes records.
 pub trait Sink {
     fn take(&mut self, batch: Batch) -> Result;
+
+    /// Takes consecutive records of a bag without reading them for it, up to the first that cannot be
+    /// read. Returns their number; 0 if it takes only records that were read.
+    fn copy(&mut self, _bag: &Bag) -> Result<u64> {
+        Ok(0)
+    }
 
     /// Takes note of a damaged record, which is left out.
     fn skip(&mut self) -> Result {

@@ -218,6 +218,27 @@ impl Writer<'_> {
 }
 
 impl Sink for Writer<'_> {
+    fn copy(&mut self, bag: &Bag) -> Result<u64> {
+        // the first record with bytes decides
+        if self.refused_frames.is_some() {
+            return Ok(0);
+        }
+        let before = self.writer.len();
+        let appended = self.writer.append_from(bag);
+        let n = self.writer.len() - before;
+        self.records += n;
+        self.bytes += match appended {
+            Ok((bytes, _)) => bytes,
+            // the caller reads the next record, which names the cause
+            Err(_) => {
+                let length = |i| bag.record_len(i).map(|length| length as u64);
+                let lengths = (0..n).map(length).sum::<holdall::Result<u64>>();
+                lengths.map_err(library(&self.plan.path))?
+            }
+        };
+        if signals::stopped() { Err(Failure::Stopped) } else { Ok(n) }
+    }
+
     fn take(&mut self, batch: Batch) -> Result {
         if self.refused_frames.is_some() {
             self.refuse_frames(batch)?;

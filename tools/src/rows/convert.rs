@@ -22,7 +22,7 @@ use crate::output::{self, Output};
 use crate::report::plural;
 use crate::superchunk::source::Damage;
 use crate::{failure, progress, report, signals};
-use holdall::Format;
+use holdall::{Array, Format};
 
 /// A table or an array, of which rows may be listed.
 pub struct StoredRows<'a> {
@@ -165,7 +165,7 @@ impl<'a> Conversion<'a> {
             }
         }
         self.copy_column_attributes(frame, &mut target)?;
-        self.copy_meta_files(&mut target.content)?;
+        self.copy_meta_files(frame, &mut target.content)?;
         if signals::stopped() {
             return Err(Failure::Stopped);
         }
@@ -178,14 +178,34 @@ impl<'a> Conversion<'a> {
         Ok(())
     }
 
-    /// Copies further files in `meta`, which only tables in the BLZ RFC layout have.
-    fn copy_meta_files(&self, to: &mut Content) -> Result {
-        let from = self.dataset.map(|from| from.content).filter(|from| from.table().is_some());
-        let Some(from) = from.filter(|_| to.format() == Format::BlzRfc) else {
+    /// Copies further files in `meta`, which a table in the BLZ RFC layout has, and the columns of
+    /// others.
+    fn copy_meta_files(&self, frame: &Frame, to: &mut Content) -> Result {
+        let from = self.dataset.map(|from| from.content);
+        let Some((from, table)) = from.and_then(|from| Some((from, from.table()?))) else {
             return Ok(());
         };
+        if table.format() != Format::BlzRfc {
+            return frame.columns.iter().try_for_each(|column| {
+                let array = table.column(&column.name);
+                array.map_or(Ok(()), |array| self.copy_column_files(&column.name, array, to))
+            });
+        }
         for name in from.meta_file_names(self.input)? {
             to.set_meta_file(self.out, &name, &from.meta_file(self.input, &name)?)?;
+        }
+        Ok(())
+    }
+
+    fn copy_column_files(&self, column: &str, from: &Array, to: &mut Content) -> Result {
+        for name in from.meta_file_names().map_err(library(self.input))? {
+            let bytes = from.meta_file(&name).map_err(library(self.input))?.unwrap_or_default();
+            match to {
+                Content::Table(to) => to.set_column_meta_file(column, &name, &bytes),
+                Content::Array(to) => to.set_meta_file(&name, &bytes),
+                _ => Ok(()),
+            }
+            .map_err(library(self.out))?;
         }
         Ok(())
     }
