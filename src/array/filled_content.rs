@@ -97,6 +97,19 @@ impl FilledContent {
         self.store.append(after)
     }
 
+    /// Appends content of another array as it is stored, as far as this is possible. Returns the
+    /// number of bytes.
+    pub fn append_stored(&mut self, from: &FilledContent) -> Result<u64> {
+        if self.store.nbytes() != self.len {
+            return Ok(0);
+        }
+        let before = self.len;
+        let appended = self.store.append_stored(&*from.store);
+        // also if only a part was appended
+        self.len = self.store.nbytes();
+        appended.map(|_| self.len - before)
+    }
+
     fn check(&self, at: u64, n: usize) -> Result<()> {
         match at.checked_add(n as u64) {
             Some(end) if end <= self.len => Ok(()),

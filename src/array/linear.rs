@@ -536,6 +536,31 @@ impl LinearArray {
         Ok(())
     }
 
+    /// Appends rows of `from`, which has the same dtype, as they are stored: those in complete
+    /// chunks, if both arrays have chunks of the same form. Returns their number. On failure some of
+    /// them may be appended.
+    pub fn append_stored(&mut self, from: &LinearArray) -> Result<u64> {
+        let row = |array: &LinearArray| {
+            (
+                array.meta.order,
+                array.meta.shape.get(1..).map(<[u64]>::to_vec),
+            )
+        };
+        if row(self) != row(from) || self.meta.order != Order::C || self.meta.shape.is_empty() {
+            return Ok(0);
+        }
+        let (row_bytes, _) = self.slab_layout(0)?;
+        let before = self.content.nbytes();
+        let appended = self.content.append_stored(&from.content);
+        let rows = (self.content.nbytes() - before)
+            .checked_div(row_bytes)
+            .unwrap_or(0);
+        let mut shape = self.meta.shape.clone();
+        shape.iter_mut().take(1).for_each(|n| *n += rows);
+        self.reshape(shape);
+        appended.map(|_| rows)
+    }
+
     /// Returns the contiguous bytes of one position of a dimension, and the number of such slabs
     /// per position.
     fn slab_layout(&self, axis: usize) -> Result<(u64, u64)> {

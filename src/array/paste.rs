@@ -37,6 +37,15 @@ impl Array {
         TiledArray::create(path, Mode::New, &new, self.params(), &options).map(Array::from)
     }
 
+    /// Appends rows of `from`, which has the same dtype, as they are stored, as far as this is
+    /// possible, and returns their number.
+    pub fn append_stored(&mut self, from: &Array) -> Result<u64> {
+        match (self.body_mut()?, &*from.body) {
+            (Body::Linear(to), Body::Linear(from)) => to.append_stored(from),
+            _ => Ok(0),
+        }
+    }
+
     /// Writes all items of `from`, which has the same dtype, to the box that begins at `start`.
     pub fn paste(&mut self, from: &Array, start: &[u64]) -> Result<()> {
         if let (Body::Tiled(to), Body::Tiled(from)) = (self.body_mut()?, &*from.body) {

@@ -130,6 +130,11 @@ pub trait Store: Any + Send + Sync {
     fn append(&mut self, _src: &[u8]) -> Result<()> {
         Err(read_only(self.name()))
     }
+    /// Appends content of another store as it is stored, as far as this is possible. Returns the
+    /// number of bytes of content that were appended, from the first one on.
+    fn append_stored(&mut self, _from: &dyn Store) -> Result<u64> {
+        Ok(0)
+    }
     /// Truncates the content.
     fn truncate(&mut self, _nbytes: u64) -> Result<()> {
         Err(read_only(self.name()))

@@ -232,6 +232,25 @@ impl ChunkFile {
         blosc::decode_range(&chunk, from, dst, threads)
     }
 
+    /// Returns the complete file, after verifying its digest, if it has one.
+    pub fn verified_file(&self) -> Result<Vec<u8>> {
+        let chunk = HEADER.len()..HEADER.len().saturating_add(self.header.cbytes);
+        let digest = if self.has_digest { self.sum.size() } else { 0 };
+        let n = chunk.end.saturating_add(digest);
+        let mut bytes = alloc::zeroed(alloc::allow(n as u64, self.limit, "a chunk")?)?;
+        self.file.read_exact_at(0, &mut bytes)?;
+        let (head, stored) = (bytes.get(..chunk.start), bytes.get(chunk.clone()));
+        let stored = stored.unwrap_or_default();
+        if head != Some(&HEADER) || blosc::Header::parse(stored)? != self.header {
+            return Err(fail!(Format, "it was modified while it was being read"));
+        }
+        if digest > 0 && bytes.get(chunk.end..) != Some(&*self.sum.of(stored)) {
+            let sum = self.sum;
+            return Err(fail!(Checksum, "its {sum} does not match what is stored"));
+        }
+        Ok(bytes)
+    }
+
     /// Returns the bytes after the first header.
     fn source(&self) -> ChunkInFile<'_> {
         let first = self.head.get(HEADER.len()..).unwrap_or_default();

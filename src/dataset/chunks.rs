@@ -393,6 +393,28 @@ impl Chunks {
         }
     }
 
+    /// Returns whether each chunk of both runs is a file of the same form.
+    pub(super) fn is_alike(&self, other: &Chunks) -> bool {
+        let sum = |run: &Chunks| match &run.files {
+            ChunkStorage::ChunkFiles(_, sum) if !run.has_objects => Some(*sum),
+            _ => None,
+        };
+        let sizes = |run: &Chunks| (run.chunk, run.row);
+        sum(self).is_some() && sum(self) == sum(other) && sizes(self) == sizes(other)
+    }
+
+    /// Returns the verified file of a complete chunk.
+    pub(super) fn stored_file(&self, chunk: u64) -> Result<Vec<u8>> {
+        let ChunkStorage::ChunkFiles(dir, sum) = &self.files else {
+            return Err(fail!(State, "the chunk has no file of its own"));
+        };
+        let read = self.open(dir, *sum, chunk).and_then(|file| {
+            self.check_size(chunk, file.nbytes() as u64)?;
+            file.verified_file()
+        });
+        read.map_err(|e| self.with_location(chunk, e))
+    }
+
     fn open(&self, dir: &DatasetDir, sum: Checksum, chunk: u64) -> Result<ChunkFile> {
         let name = self
             .edit

@@ -4,9 +4,8 @@
 use super::files::Parts;
 use super::token::Token;
 use super::{Attempt, Commit, check_items, of_part};
-use crate::array::NewLocation;
 use crate::error::Result;
-use crate::options::{Opt, Options};
+use crate::options::Options;
 use crate::superchunk::bloscpack::Mode;
 use crate::table::Table;
 use std::ffi::OsStr;
@@ -14,15 +13,7 @@ use std::ffi::OsStr;
 /// Creates a part without rows.
 pub fn create(path: &OsStr, part: &OsStr, options: &Options) -> Result<()> {
     let table = Table::open(path, Mode::Read, &Options::new())?;
-    let rows = i64::try_from(table.rows()).unwrap_or(i64::MAX);
-    let mut options = options.clone();
-    if options.given(Opt::ExpectedRows).is_none() {
-        options.set(Opt::ExpectedRows, rows.max(1))?;
-    }
-    let format = table.format();
-    let none = table.slice(0, 0, 1, None)?;
-    none.copy(NewLocation::Path(part), Mode::New, format, &options)
-        .map(|_| ())
+    table.create_like(part, options)?.commit()
 }
 
 /// Returns the number of rows of a part.

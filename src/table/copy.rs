@@ -13,8 +13,34 @@ use crate::format::Format;
 use crate::options::{Opt, Options};
 use crate::progress::{Scope, Step};
 use crate::superchunk::bloscpack::Mode;
+use std::ffi::OsStr;
 
 impl<A: AsRef<Array>> Table<A> {
+    /// Creates a table at a path with the same columns, in chunks of the same length, without rows.
+    pub fn create_like(&self, path: &OsStr, options: &Options) -> Result<Table> {
+        let format = self.format();
+        let mut options = options.clone();
+        if let (Format::BlzRfc, Some(first)) = (format, self.columns.first()) {
+            inherit(&mut options, first.array.as_ref())?;
+        }
+        let mut columns = Vec::new();
+        for column in &self.columns {
+            let mut new = new_column(column, format, &options)?;
+            let chunk = column.array.as_ref().store().chunk_bytes();
+            if format != Format::BlzRfc && options.given(Opt::ChunkBytes).is_none() {
+                new.options.set(Opt::ChunkBytes, chunk as i64)?;
+            }
+            columns.push(new);
+        }
+        write::create(
+            NewLocation::Path(path),
+            Mode::New,
+            format,
+            &columns,
+            &options,
+        )
+    }
+
     /// Copies the table in its current state, with the attributes of the table and of its columns.
     /// Columns keep codec, level, filter and fill value unless the options specify others. The
     /// columns of the BLZ RFC layout share them: there, those of the first column are used. Returns
@@ -111,8 +137,7 @@ impl Table {
         let all = self.rows.checked_add(from.rows);
         let all = all.ok_or_else(|| fail!(Argument, "more than 2^64 rows"))?;
         for (i, (source, to)) in from.columns.iter().zip(&mut self.columns).enumerate() {
-            let copied = create::copy_rows(&source.array, &mut to.array, limit, &mut |_| Ok(()));
-            if let Err(e) = copied {
+            if let Err(e) = append_rows(&source.array, &mut to.array, limit) {
                 let e = e.within(format_args!("column {:?}", to.name));
                 for column in self.columns.iter_mut().take(i + 1) {
                     write::cut(&mut column.array, self.rows)?;
@@ -123,6 +148,18 @@ impl Table {
         self.rows = all;
         Ok(())
     }
+}
+
+/// Appends the rows of a column: complete chunks as they are stored, where that is possible.
+fn append_rows(from: &Array, to: &mut Array, limit: u64) -> Result<()> {
+    let mut start = vec![0; from.shape().len()];
+    let mut count = from.shape().to_vec();
+    if let (Some(start), Some(count)) = (start.first_mut(), count.first_mut()) {
+        *start = to.append_stored(from)?;
+        *count -= *start;
+    }
+    let rest = from.slice(&start, &count, None)?;
+    create::copy_rows(&rest, to, limit, &mut |_| Ok(())).map(|_| ())
 }
 
 /// Returns the column of a new table that is like this one.

@@ -20,6 +20,7 @@ use crate::parallel;
 use crate::progress::Progress;
 use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice, reserve_offsets};
+use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -286,6 +287,18 @@ impl Store for ArrayFile {
     fn append(&mut self, src: &[u8]) -> Result<()> {
         self.refuse_chunked()?;
         self.each_truncated(src, |file, _, part| file.append_items(part))
+    }
+
+    fn append_stored(&mut self, from: &dyn Store) -> Result<u64> {
+        self.refuse_chunked()?;
+        let from: &dyn Any = from;
+        match (self.items_mut()?, from.downcast_ref::<ArrayFile>()) {
+            (Items::Single(to), Some(from)) if from.chunked.is_none() => match &from.items {
+                Items::Single(from) => to.append_stored(from),
+                _ => Ok(0),
+            },
+            _ => Ok(0),
+        }
     }
 
     fn truncate(&mut self, nbytes: u64) -> Result<()> {

@@ -175,6 +175,25 @@ impl Chunks {
         Ok(())
     }
 
+    /// Appends the complete chunks of another run as they are stored, if its chunks are files of the
+    /// same form. Returns the number of bytes of content. On failure some of it may be appended.
+    pub fn append_stored(&mut self, from: &Chunks) -> Result<u64> {
+        let unit = self.unit();
+        if !self.is_alike(from) || !self.len.is_multiple_of(unit) {
+            return Ok(0);
+        }
+        self.flush()?;
+        let (first, count) = (self.len / unit, from.nbytes() / unit);
+        self.edit()?.open.take_if(|open| open.unit >= first);
+        for i in 0..count {
+            let bytes = from.stored_file(i)?;
+            let stored = self.edit()?.write_file(first + i, &bytes)?;
+            self.accept(vec![stored])?;
+            self.len += unit;
+        }
+        Ok(count * unit)
+    }
+
     /// Overwrites content. On failure some of it may be overwritten.
     pub fn write(&mut self, mut at: u64, mut src: &[u8]) -> Result<()> {
         let end = at

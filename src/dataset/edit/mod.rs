@@ -340,17 +340,22 @@ impl Edit {
         content: &[u8],
         threads: usize,
     ) -> Result<StoredUnit> {
+        let bytes = self.encoder.encode(content, self.buffers.take(), threads)?;
+        let written = self.write_file(unit, &bytes);
+        self.buffers.give_back(bytes, self.threads.count());
+        written
+    }
+
+    /// Writes the file of a unit, which is not recorded yet.
+    pub(super) fn write_file(&self, unit: u64, bytes: &[u8]) -> Result<StoredUnit> {
         let second = self.second(unit) == Some(false);
         let name = self.layout.pending_name(unit, second);
-        let bytes = self.encoder.encode(content, self.buffers.take(), threads)?;
         let written = self
             .dir
             .create(&name)
-            .and_then(|file| file.write_at(0, &bytes));
-        let n = bytes.len() as u64;
-        self.buffers.give_back(bytes, self.threads.count());
+            .and_then(|file| file.write_at(0, bytes));
         match written {
-            Ok(()) => Ok((unit, second, n)),
+            Ok(()) => Ok((unit, second, bytes.len() as u64)),
             Err(e) => {
                 self.remove(&name);
                 Err(e)
