@@ -11,7 +11,7 @@
 #![forbid(unsafe_code)]
 
 use super::shard::{BESIDE, PREFIXES};
-use crate::error::{Result, fail};
+use crate::error::{Result, Status, fail};
 use crate::io::journal::Container;
 use crate::io::{Folder, locate};
 use crate::os::{OsStrExt, OsStringExt};
@@ -191,6 +191,23 @@ impl SetPattern {
         OsStr::from_bytes(&self.0.suffix)
     }
 
+    /// Returns an error if there is a set of another number of shards: `@*` would match two sets.
+    fn refuse_other_set(&self, n: u32) -> Result<()> {
+        let found = match self.0.count() {
+            Err(e) if e.status == Status::Missing => return Ok(()),
+            found => found?,
+        };
+        let first = shard_name(&self.0.prefix, 0, found, &self.0.suffix);
+        if found == n || !locate::exists(&first) {
+            return Ok(());
+        }
+        let first = first.display();
+        Err(fail!(
+            Exists,
+            "{first}: a set of {found} shards exists (expected none, or one of {n})"
+        ))
+    }
+
     /// Returns the folder and the names of a new set of `count` shards, which must be the number of
     /// the pattern, if that has one.
     pub fn new_set(&self, count: usize) -> Result<(Arc<dyn Folder>, Set)> {
@@ -199,7 +216,10 @@ impl SetPattern {
             .ok()
             .filter(|n| (1..=MAX_SHARDS).contains(n));
         match (n, self.0.number) {
-            (Some(n), None) => self.0.set(n),
+            (Some(n), None) => {
+                self.refuse_other_set(n)?;
+                self.0.set(n)
+            }
             (Some(n), Some(number)) if n == number => self.0.set(n),
             (_, Some(number)) => Err(fail!(
                 Argument,
