@@ -52,7 +52,8 @@ FAKE
 chmod +x "$fake/stand-in"
 mkdir -p "$fake/bin"
 for tool in sh cmake ctest cargo npm python3; do ln -s ../stand-in "$fake/bin/$tool"; done
-for venv in venv venv-cloud venv-caterva venv-blz venv-docs; do
+for venv in venv venv-cloud venv-caterva venv-blz venv-docs \
+    venv-beam venv-ray venv-spark venv-torch; do
     mkdir -p "$root/target/$venv/bin"
     ln -s "$fake/stand-in" "$root/target/$venv/bin/python"
 done
