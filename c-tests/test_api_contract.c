@@ -306,10 +306,11 @@ static void a_failure_leaves_null_handles_and_other_results_untouched(void)
     GIVES(HOLDALL_E_MISSING, holdall_identify(missing, &format, &kind, &err));
     EQUAL(format, 91);
     EQUAL(kind, 92);
-    holdall_repair_result repaired = {sizeof repaired, 93, 94};
+    holdall_repair_result repaired = {sizeof repaired, 93, 94, 95};
     GIVES(HOLDALL_E_MISSING, holdall_repair(missing, NULL, &repaired, &err));
     EQUAL(repaired.retained, 93);
     EQUAL(repaired.lost, 94);
+    EQUAL(repaired.parts_removed, 95);
     holdall_verify_result verified = {sizeof verified, 95, 96, 97};
     holdall_options *options = options_of(WITH(HOLDALL_OPT_LEVEL, 3));
     GIVES(HOLDALL_E_ARGUMENT, holdall_verify(path, options, NULL, NULL, &verified, &err));

@@ -7,6 +7,7 @@
 use super::files::Parts;
 use super::token::Token;
 use super::{Attempt, Commit, check_items, of_part};
+use crate::alloc;
 use crate::array::Array;
 use crate::dataset::create::copy_rows;
 use crate::dataset::open;
@@ -108,7 +109,8 @@ pub(super) fn commit_to(
     let before = rows(&array);
     // boxes may be written again
     let length = appends.then_some(before);
-    let (commit, attempt) = Commit::open(parts, tokens, length)?;
+    let is_there = || ends_with(&array, tokens, open);
+    let (commit, attempt) = Commit::open(parts, tokens, length, &is_there)?;
     if attempt != Attempt::Committed {
         for token in tokens {
             let opened = parts.check(token.id).and_then(|()| open(token));
@@ -119,6 +121,38 @@ pub(super) fn commit_to(
         array.commit()?;
     }
     commit.end()
+}
+
+/// Returns whether the last rows of an array are those of the parts, by the last row of each.
+fn ends_with(
+    array: &Array,
+    tokens: &[Token],
+    open: &dyn Fn(&Token) -> Result<Array>,
+) -> Result<bool> {
+    let mut end = array.shape().first().copied().unwrap_or(0);
+    for token in tokens.iter().rev().filter(|token| token.items > 0) {
+        let Some(first) = end.checked_sub(token.items) else {
+            return Ok(false);
+        };
+        if row(array, end - 1)? != row(&open(token)?, token.items - 1)? {
+            return Ok(false);
+        }
+        end = first;
+    }
+    Ok(true)
+}
+
+/// Returns the items of a row.
+pub(super) fn row(array: &Array, at: u64) -> Result<Vec<u8>> {
+    let mut start = vec![0; array.shape().len()];
+    let mut count = array.shape().to_vec();
+    start.iter_mut().take(1).for_each(|start| *start = at);
+    count.iter_mut().take(1).for_each(|count| *count = 1);
+    let item = array.itemsize() as u64;
+    let bytes = count.iter().fold(item, |n, d| n.saturating_mul(*d));
+    let mut items = alloc::zeroed(alloc::allow(bytes, array.memory_limit(), "a row")?)?;
+    array.read(&start, &count, None, &mut items, None)?;
+    Ok(items)
 }
 
 /// Writes the items of a part to its box, or appends them.

@@ -137,7 +137,8 @@ pub(super) fn append(
     };
     let mut writer = Writer::open_in(folder, name, mode, &chosen(options, &WRITER_OPTIONS)?)?;
     let before = writer.size();
-    let (commit, attempt) = Commit::open(parts, tokens, Some(before))?;
+    let is_there = || ends_with((folder, name), parts, tokens, options);
+    let (commit, attempt) = Commit::open(parts, tokens, Some(before), &is_there)?;
     if attempt != Attempt::Committed {
         for token in tokens {
             let part = open_checked(parts, token, options)?;
@@ -148,6 +149,30 @@ pub(super) fn append(
         writer.commit()?;
     }
     commit.end()
+}
+
+/// Returns whether the last records of a bag are those of the parts, by the last record of each.
+fn ends_with(
+    (folder, name): (&Arc<dyn Folder>, &OsStr),
+    parts: &Parts,
+    tokens: &[Token],
+    options: &Options,
+) -> Result<bool> {
+    let mut reading = chosen(options, &READ_OPTIONS)?;
+    options.copy_to(Opt::BagLimits, &mut reading)?;
+    let bag = Bag::open_in(&[ShardPath::new(folder.clone(), name)], &reading)?;
+    let mut end = bag.size();
+    for token in tokens.iter().rev().filter(|token| token.items > 0) {
+        let Some(first) = end.checked_sub(token.items) else {
+            return Ok(false);
+        };
+        let part = open_checked(parts, token, options)?;
+        if bag.read(end - 1)? != part.read(token.items - 1)? {
+            return Ok(false);
+        }
+        end = first;
+    }
+    Ok(true)
 }
 
 /// Options of the writer that commits the parts.
@@ -183,7 +208,12 @@ pub(super) fn commit_set(
         journal::recover_and_clean(&container(folder, &set.name(i)), session.is_durable())?;
     }
     let exists = folder.exists(&first)?;
-    let (commit, attempt) = Commit::open(parts, tokens, Some(exists.into()))?;
+    // the first shard gets its name after the others
+    let is_there = || {
+        let mut parts = tokens.iter().map(|token| parts.name_of("", token.id));
+        parts.try_fold(true, |gone, part| Ok(gone && !folder.exists(&part)?))
+    };
+    let (commit, attempt) = Commit::open(parts, tokens, Some(exists.into()), &is_there)?;
     if attempt != Attempt::Committed {
         if exists {
             return Err(already_exists(&folder.show(&first)));

@@ -294,44 +294,47 @@ enum Attempt {
 impl<'a> Commit<'a> {
     /// Begins a commit and determines what an earlier attempt has done. The container must be
     /// locked, and have `length` records or rows. `None`: its length says nothing, because the
-    /// commit may be repeated.
+    /// commit may be repeated. `is_there` compares its end with the parts.
     fn open(
         parts: &'a Parts,
         tokens: &[Token],
         length: Option<u64>,
+        is_there: &dyn Fn() -> Result<bool>,
     ) -> Result<(Commit<'a>, Attempt)> {
         let ids = ids(tokens);
         let commit = Commit { parts, ids };
         let Some(record) = parts.record()? else {
             return Ok((commit, Attempt::None));
         };
-        let is_done = record.state == State::Done
-            || record.before != record.after && length == Some(record.after);
-        if !is_done && length.is_some_and(|length| length != record.before) {
-            return Err(fail!(
-                State,
-                "{}: a commit of parts was interrupted, and the container was changed since (expected {} or {} records or rows, found {}); if it has the content of the parts, remove them and this file, otherwise only this file",
-                parts.show(),
-                record.before,
-                record.after,
-                length.unwrap_or(0)
-            ));
-        }
-        if record.parts == commit.ids {
-            let attempt = if is_done {
+        let is_same = record.parts == commit.ids;
+        let before = length.is_none_or(|length| length == record.before);
+        let attempt = match record.state {
+            State::Done if is_same => Attempt::Committed,
+            State::Done => {
+                // the parts of that commit, which it had no time to remove
+                parts.remove_finished(&record.parts)?;
+                Attempt::None
+            }
+            State::Begun if is_same && before => Attempt::Interrupted,
+            State::Begun if before => {
+                parts.remove_record()?;
+                Attempt::None
+            }
+            State::Begun if is_same && length == Some(record.after) && is_there()? => {
                 Attempt::Committed
-            } else {
-                Attempt::Interrupted
-            };
-            return Ok((commit, attempt));
-        }
-        if is_done {
-            // the parts of that commit, which it had no time to remove
-            parts.remove_finished(&record.parts)?;
-        } else {
-            parts.remove_record()?;
-        }
-        Ok((commit, Attempt::None))
+            }
+            State::Begun => {
+                let name = parts.show();
+                return Err(fail!(
+                    State,
+                    "{name}: a commit of parts was interrupted (expected {} or {} records or rows, found {}); repeat it with its tokens; if the container was changed since, remove this file, and the parts that the container has",
+                    record.before,
+                    record.after,
+                    length.unwrap_or(0)
+                ));
+            }
+        };
+        Ok((commit, attempt))
     }
 
     /// Stores that the container is about to be committed.

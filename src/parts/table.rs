@@ -3,7 +3,7 @@
 
 use super::files::Parts;
 use super::token::Token;
-use super::{Attempt, Commit, check_items, of_part};
+use super::{Attempt, Commit, array, check_items, of_part};
 use crate::error::Result;
 use crate::options::Options;
 use crate::superchunk::bloscpack::Mode;
@@ -25,7 +25,8 @@ pub fn finished(part: &OsStr) -> Result<u64> {
 pub fn commit(path: &OsStr, parts: &Parts, tokens: &[Token], options: &Options) -> Result<()> {
     let mut table = Table::open(path, Mode::Append, options)?;
     let before = table.rows();
-    let (commit, attempt) = Commit::open(parts, tokens, Some(before))?;
+    let is_there = || ends_with(&table, parts, tokens);
+    let (commit, attempt) = Commit::open(parts, tokens, Some(before), &is_there)?;
     if attempt != Attempt::Committed {
         for token in tokens {
             let appended = append(&mut table, parts, token);
@@ -38,8 +39,30 @@ pub fn commit(path: &OsStr, parts: &Parts, tokens: &[Token], options: &Options) 
 }
 
 fn append(table: &mut Table, parts: &Parts, token: &Token) -> Result<()> {
-    parts.check(token.id)?;
-    let part = Table::open(&parts.path_of(token.id), Mode::Read, &Options::new())?;
+    let part = open(parts, token)?;
     check_items(token, part.rows())?;
     table.append_table(&part)
+}
+
+fn open(parts: &Parts, token: &Token) -> Result<Table> {
+    parts.check(token.id)?;
+    Table::open(&parts.path_of(token.id), Mode::Read, &Options::new())
+}
+
+/// Returns whether the last rows of a table are those of the parts, by the last row of each.
+fn ends_with(table: &Table, parts: &Parts, tokens: &[Token]) -> Result<bool> {
+    let mut end = table.rows();
+    for token in tokens.iter().rev().filter(|token| token.items > 0) {
+        let Some(first) = end.checked_sub(token.items) else {
+            return Ok(false);
+        };
+        let part = open(parts, token)?;
+        for (here, there) in table.columns().iter().zip(part.columns()) {
+            if array::row(&here.array, end - 1)? != array::row(&there.array, token.items - 1)? {
+                return Ok(false);
+            }
+        }
+        end = first;
+    }
+    Ok(true)
 }

@@ -433,23 +433,38 @@ fn an_interrupted_commit_is_not_repeated() {
     let mut writer = Writer::open(&path, BagMode::New, &none()).unwrap();
     writer.append(b"old").unwrap();
     writer.commit().unwrap();
+    for record in [b"a", b"b"] {
+        writer.append(record).unwrap();
+    }
+    writer.commit().unwrap();
     drop(writer);
-    parts.set_record(&record(0, 1)).unwrap();
+    parts.set_record(&record(1, 3)).unwrap();
     commit_all(&path, std::slice::from_ref(&token), &none()).unwrap();
-    assert_eq!(records(&path, &none()), [b"old"]);
+    assert_eq!(records(&path, &none()), [&b"old"[..], b"a", b"b"]);
     assert_eq!(list(&path).unwrap(), [""; 0]);
 
-    // the container has another length than before and after
-    let token = bag_part(&path, &[b"a", b"b"], &none());
-    parts.set_record(&record(5, 7)).unwrap();
-    let e = commit_all(&path, std::slice::from_ref(&token), &none()).unwrap_err();
-    assert!(
-        e.status == Status::State && e.message.contains("commit"),
-        "{e}"
-    );
+    // the container has another length than before and after, or other records
+    let token = bag_part(&path, &[b"c", b"d"], &none());
+    let id = Token::parse(&token).unwrap().id;
+    let record = |before, after| Record {
+        parts: vec![id],
+        ..record(before, after)
+    };
+    for (before, after) in [(5, 7), (1, 3)] {
+        parts.set_record(&record(before, after)).unwrap();
+        let e = commit_all(&path, std::slice::from_ref(&token), &none()).unwrap_err();
+        assert!(
+            e.status == Status::State && e.message.contains("interrupted"),
+            "{e}"
+        );
+        assert_eq!(list(&path).unwrap().len(), 1);
+    }
     // interrupted before the commit
-    parts.set_record(&record(1, 3)).unwrap();
+    parts.set_record(&record(3, 5)).unwrap();
     commit_all(&path, &[token], &none()).unwrap();
-    assert_eq!(records(&path, &none()), [&b"old"[..], b"a", b"b"]);
+    assert_eq!(
+        records(&path, &none()),
+        [&b"old"[..], b"a", b"b", b"c", b"d"]
+    );
     assert_eq!(folder.names(), ["x.bagz"]);
 }
