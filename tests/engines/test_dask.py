@@ -124,6 +124,13 @@ class Writing(Case):
             self.assertEqual(array.codec, "zstd")
             np.testing.assert_array_equal(array[...], items)
 
+    def test_a_file_that_is_replaced_keeps_its_mode(self):
+        path, _ = self.array()
+        os.chmod(path, 0o640)
+        holdall.dask.to_array(dask.array.ones((4, 4)), path, mode="w")
+        self.assertEqual(os.stat(path).st_mode & 0o7777, 0o640)
+        self.assertEqual(holdall.Array(path).shape, (4, 4))
+
     def test_a_box_of_an_array_is_overwritten_with_one_commit(self):
         path, items = self.array()
         box = self.rng.integers(0, 1000, (35, 4, 6), dtype=np.int32)

@@ -90,6 +90,15 @@ def _write_boxes(x, path, start, options):
     commit_parts(path, dask.compute(*(write(items, path, at, options) for items, at in blocks)))
 
 
+def _keep_owner(path, new):
+    """Gives a new file the mode of the one that it replaces, and its owner if this user may."""
+    was = os.stat(path)
+    if hasattr(os, "chown"):
+        with contextlib.suppress(PermissionError):
+            os.chown(new, was.st_uid, was.st_gid)
+    os.chmod(new, was.st_mode & 0o7777)
+
+
 def to_array(x, path, mode="x", start=None, format="b2nd", chunk_shape=None, **options):
     """Writes an array of Dask, with one commit. Each block is written by a task of its own.
 
@@ -118,6 +127,8 @@ def to_array(x, path, mode="x", start=None, format="b2nd", chunk_shape=None, **o
         with Array.create(new, x.shape, x.dtype, format, chunks, **options) as array:
             array.commit()
         _write_boxes(x, new, [0] * x.ndim, options)
+        if os.path.lexists(path):
+            _keep_owner(path, new)
         os.replace(new, path)
     finally:
         for left in glob.glob(f"{glob.escape(new)}*"):
