@@ -171,7 +171,9 @@ class Convert(Tables):
                 os.remove(self.path("a/meta/units"))
                 os.remove(self.path("a/meta/more"))
         self.write("t/n/meta/units", b"m")
-        self.assertIn("t: n/meta/units: ", self.fails("convert", "t", "o.blz")[0])
+        self.good("convert", "-q", "t", "o.blz")
+        self.assertEqual(self.read("o.blz/n/meta/units"), b"m")
+        self.assertIn("t: n/meta/units: ", self.fails("convert", "t", "o", "--to", "blz-rfc")[0])
 
     def test_further_files_of_tables_in_the_rfc_layout(self):
         self.write("in.csv", self.SMALL)
