@@ -38,7 +38,7 @@ use std::path::Path;
 /// commit_parts(&path, &tokens, &Options::new())?;
 /// assert_eq!(Bag::open(&path)?.get(2)?, b"three");
 /// # std::fs::remove_file(path)?;
-/// # Ok::<(), holdall::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Part(parts::Part);
 
