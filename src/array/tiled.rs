@@ -355,7 +355,7 @@ impl TiledArray {
             && !self.chunkshape.contains(&0)
             && start.iter().zip(&self.chunkshape).all(is_aligned);
         for i in 0..from.tiles.chunks() {
-            let here = is_alike.then(|| self.chunk_for(i, from, start)).flatten();
+            let here = is_alike.then(|| from.same_chunk(i, self, start)).flatten();
             if let Some(here) = here {
                 from.frame.copy_chunk(i, &mut self.frame, here, false)?;
                 continue;
@@ -367,21 +367,6 @@ impl TiledArray {
             self.write(&here, &count, None, &items, None)?;
         }
         Ok(())
-    }
-
-    /// Returns the chunk here that has exactly the items of chunk `i` of `from`, whose items begin
-    /// at `start`. A chunk at the end of only one of the arrays has other items, or padding.
-    fn chunk_for(&self, i: u64, from: &TiledArray, start: &[u64]) -> Option<u64> {
-        let coordinates = from.tiles.coordinates(i, Dim::chunks);
-        let (mut here, dims) = (0, self.tiles.dims().iter().zip(from.tiles.dims()));
-        for (((to, other), at), coordinate) in dims.zip(start).zip(coordinates) {
-            let end = (coordinate + 1).saturating_mul(other.chunk);
-            if end > other.len && to.len - at != other.len {
-                return None;
-            }
-            here = here * to.chunks() + coordinate + at / to.chunk;
-        }
-        Some(here)
     }
 
     /// Returns start and shape of a chunk, without padding.

@@ -41,7 +41,7 @@ pub use stream::{Batch, Next, Stream, callback_reentry_error};
 #[cfg(test)]
 pub use verify::Verified;
 pub use verify::verify;
-pub use writer::Writer;
+pub use writer::{WRITE_OPTIONS, Writer};
 
 use crate::alloc;
 use crate::checksum::{Checksum, Hasher};

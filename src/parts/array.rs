@@ -6,7 +6,7 @@
 
 use super::files::Parts;
 use super::token::Token;
-use super::{Attempt, Commit, check_items, of_part};
+use super::{Attempt, Commit, check_items, ends_with, of_part};
 use crate::alloc;
 use crate::array::Array;
 use crate::dataset::create::copy_rows;
@@ -109,7 +109,11 @@ pub(super) fn commit_to(
     let before = rows(&array);
     // boxes may be written again
     let length = appends.then_some(before);
-    let is_there = || ends_with(&array, tokens, open);
+    let is_there = || {
+        ends_with(before, tokens, &|token, last| {
+            Ok(row(&array, last)? == row(&open(token)?, token.items - 1)?)
+        })
+    };
     let (commit, attempt) = Commit::open(parts, tokens, length, &is_there)?;
     if attempt != Attempt::Committed {
         for token in tokens {
@@ -121,25 +125,6 @@ pub(super) fn commit_to(
         array.commit()?;
     }
     commit.end()
-}
-
-/// Returns whether the last rows of an array are those of the parts, by the last row of each.
-fn ends_with(
-    array: &Array,
-    tokens: &[Token],
-    open: &dyn Fn(&Token) -> Result<Array>,
-) -> Result<bool> {
-    let mut end = array.shape().first().copied().unwrap_or(0);
-    for token in tokens.iter().rev().filter(|token| token.items > 0) {
-        let Some(first) = end.checked_sub(token.items) else {
-            return Ok(false);
-        };
-        if row(array, end - 1)? != row(&open(token)?, token.items - 1)? {
-            return Ok(false);
-        }
-        end = first;
-    }
-    Ok(true)
 }
 
 /// Returns the items of a row.

@@ -3,10 +3,10 @@
 
 use super::files::{PartId, Parts};
 use super::token::{Beside, Token};
-use super::{Attempt, Commit, check_items, of_part};
+use super::{Attempt, Commit, check_items, ends_with, of_part};
 use crate::bag::shard::{CHECKSUMS_PREFIX, LIMITS_PREFIX, PREFIXES, container};
 use crate::bag::spec::{self, Set, SetPattern};
-use crate::bag::{Bag, Mode, ShardPath, Writer};
+use crate::bag::{Bag, Mode, ShardPath, WRITE_OPTIONS, Writer};
 use crate::error::{Result, fail};
 use crate::io::journal::{self, Session, already_exists};
 use crate::io::{Folder, locate};
@@ -15,17 +15,7 @@ use crate::os::OsStrExt;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// Options of a writer that a part has as well.
-const PART_OPTIONS: [Opt; 7] = [
-    Opt::Threads,
-    Opt::Durability,
-    Opt::Codec,
-    Opt::Level,
-    Opt::Checksum,
-    Opt::Dictionary,
-    Opt::BagLimits,
-];
-/// Those with which a part is read.
+/// Options with which a part is read.
 const READ_OPTIONS: [Opt; 4] = [Opt::Threads, Opt::MemoryLimit, Opt::Codec, Opt::Dictionary];
 
 /// What the spec of a bag with parts names.
@@ -75,7 +65,7 @@ fn chosen(options: &Options, opts: &[Opt]) -> Result<Options> {
 
 /// Creates a part without records.
 pub fn create(path: &OsStr, options: &Options) -> Result<()> {
-    let options = chosen(options, &PART_OPTIONS)?;
+    let options = chosen(options, WRITE_OPTIONS)?;
     let located = locate::locate_for_change(path)?;
     let (folder, name) = (&located.folder, &located.name);
     Writer::open_in(folder, name, Mode::New, &options)?.commit()
@@ -135,9 +125,17 @@ pub(super) fn append(
     } else {
         Mode::New
     };
-    let mut writer = Writer::open_in(folder, name, mode, &chosen(options, &WRITER_OPTIONS)?)?;
+    let mut writer = Writer::open_in(folder, name, mode, &chosen(options, WRITE_OPTIONS)?)?;
     let before = writer.size();
-    let is_there = || ends_with((folder, name), parts, tokens, options);
+    let is_there = || {
+        let mut reading = chosen(options, &READ_OPTIONS)?;
+        options.copy_to(Opt::BagLimits, &mut reading)?;
+        let bag = Bag::open_in(&[ShardPath::new(folder.clone(), name)], &reading)?;
+        ends_with(bag.size(), tokens, &|token, last| {
+            let part = open_checked(parts, token, options)?;
+            Ok(bag.read(last)? == part.read(token.items - 1)?)
+        })
+    };
     let (commit, attempt) = Commit::open(parts, tokens, Some(before), &is_there)?;
     if attempt != Attempt::Committed {
         for token in tokens {
@@ -150,42 +148,6 @@ pub(super) fn append(
     }
     commit.end()
 }
-
-/// Returns whether the last records of a bag are those of the parts, by the last record of each.
-fn ends_with(
-    (folder, name): (&Arc<dyn Folder>, &OsStr),
-    parts: &Parts,
-    tokens: &[Token],
-    options: &Options,
-) -> Result<bool> {
-    let mut reading = chosen(options, &READ_OPTIONS)?;
-    options.copy_to(Opt::BagLimits, &mut reading)?;
-    let bag = Bag::open_in(&[ShardPath::new(folder.clone(), name)], &reading)?;
-    let mut end = bag.size();
-    for token in tokens.iter().rev().filter(|token| token.items > 0) {
-        let Some(first) = end.checked_sub(token.items) else {
-            return Ok(false);
-        };
-        let part = open_checked(parts, token, options)?;
-        if bag.read(end - 1)? != part.read(token.items - 1)? {
-            return Ok(false);
-        }
-        end = first;
-    }
-    Ok(true)
-}
-
-/// Options of the writer that commits the parts.
-const WRITER_OPTIONS: [Opt; 8] = [
-    Opt::Threads,
-    Opt::Durability,
-    Opt::Lock,
-    Opt::Codec,
-    Opt::Level,
-    Opt::Checksum,
-    Opt::Dictionary,
-    Opt::BagLimits,
-];
 
 /// Renames the parts to the shards of a new set. A set does not exist as long as one of its files is
 /// missing, so the first one gets its name last.

@@ -274,6 +274,25 @@ fn check_items(token: &Token, found: u64) -> Result<()> {
     ))
 }
 
+/// Returns whether a container of `end` records or rows ends with the parts. `is_last` compares the
+/// last item of a part with this item of the container.
+fn ends_with(
+    mut end: u64,
+    tokens: &[Token],
+    is_last: &dyn Fn(&Token, u64) -> Result<bool>,
+) -> Result<bool> {
+    for token in tokens.iter().rev().filter(|token| token.items > 0) {
+        let Some(first) = end.checked_sub(token.items) else {
+            return Ok(false);
+        };
+        if !is_last(token, end - 1)? {
+            return Ok(false);
+        }
+        end = first;
+    }
+    Ok(true)
+}
+
 /// A commit of parts in progress, whose container is locked.
 struct Commit<'a> {
     parts: &'a Parts,

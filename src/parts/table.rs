@@ -3,7 +3,7 @@
 
 use super::files::Parts;
 use super::token::Token;
-use super::{Attempt, Commit, array, check_items, of_part};
+use super::{Attempt, Commit, array, check_items, ends_with, of_part};
 use crate::error::Result;
 use crate::options::Options;
 use crate::superchunk::bloscpack::Mode;
@@ -25,7 +25,11 @@ pub fn finished(part: &OsStr) -> Result<u64> {
 pub fn commit(path: &OsStr, parts: &Parts, tokens: &[Token], options: &Options) -> Result<()> {
     let mut table = Table::open(path, Mode::Append, options)?;
     let before = table.rows();
-    let is_there = || ends_with(&table, parts, tokens);
+    let is_there = || {
+        ends_with(before, tokens, &|token, last| {
+            is_last(&table, last, parts, token)
+        })
+    };
     let (commit, attempt) = Commit::open(parts, tokens, Some(before), &is_there)?;
     if attempt != Attempt::Committed {
         for token in tokens {
@@ -49,20 +53,13 @@ fn open(parts: &Parts, token: &Token) -> Result<Table> {
     Table::open(&parts.path_of(token.id), Mode::Read, &Options::new())
 }
 
-/// Returns whether the last rows of a table are those of the parts, by the last row of each.
-fn ends_with(table: &Table, parts: &Parts, tokens: &[Token]) -> Result<bool> {
-    let mut end = table.rows();
-    for token in tokens.iter().rev().filter(|token| token.items > 0) {
-        let Some(first) = end.checked_sub(token.items) else {
+/// Returns whether a row of a table is the last one of a part.
+fn is_last(table: &Table, last: u64, parts: &Parts, token: &Token) -> Result<bool> {
+    let part = open(parts, token)?;
+    for (here, there) in table.columns().iter().zip(part.columns()) {
+        if array::row(&here.array, last)? != array::row(&there.array, token.items - 1)? {
             return Ok(false);
-        };
-        let part = open(parts, token)?;
-        for (here, there) in table.columns().iter().zip(part.columns()) {
-            if array::row(&here.array, end - 1)? != array::row(&there.array, token.items - 1)? {
-                return Ok(false);
-            }
         }
-        end = first;
     }
     Ok(true)
 }

@@ -20,17 +20,12 @@ impl<A: AsRef<Array>> Table<A> {
     pub fn create_like(&self, path: &OsStr, options: &Options) -> Result<Table> {
         let format = self.format();
         let mut options = options.clone();
-        if let (Format::BlzRfc, Some(first)) = (format, self.columns.first()) {
-            inherit(&mut options, first.array.as_ref())?;
-        }
-        let mut columns = Vec::new();
-        for column in &self.columns {
-            let mut new = new_column(column, format, &options)?;
+        let mut columns = self.new_columns(format, &mut options)?;
+        let is_given = options.given(Opt::ChunkBytes).is_some();
+        let own = format != Format::BlzRfc && !is_given;
+        for (new, column) in columns.iter_mut().zip(&self.columns).filter(|_| own) {
             let chunk = column.array.as_ref().store().chunk_bytes();
-            if format != Format::BlzRfc && options.given(Opt::ChunkBytes).is_none() {
-                new.options.set(Opt::ChunkBytes, chunk as i64)?;
-            }
-            columns.push(new);
+            new.options.set(Opt::ChunkBytes, chunk as i64)?;
         }
         write::create(
             NewLocation::Path(path),
@@ -39,6 +34,17 @@ impl<A: AsRef<Array>> Table<A> {
             &columns,
             &options,
         )
+    }
+
+    /// Returns the columns of a new table that is like this one. The columns of the BLZ RFC layout
+    /// share their encoding, which becomes that of the options.
+    fn new_columns(&self, format: Format, options: &mut Options) -> Result<Vec<NewColumn<'_>>> {
+        if let (Format::BlzRfc, Some(first)) = (format, self.columns.first()) {
+            inherit(options, first.array.as_ref())?;
+        }
+        let columns = self.columns.iter();
+        let new = columns.map(|column| new_column(column, format, options));
+        new.collect()
     }
 
     /// Copies the table in its current state, with the attributes of the table and of its columns.
@@ -57,14 +63,7 @@ impl<A: AsRef<Array>> Table<A> {
             let rows = i64::try_from(self.rows).unwrap_or(i64::MAX);
             options.set(Opt::ExpectedRows, rows)?;
         }
-        if let (Format::BlzRfc, Some(first)) = (format, self.columns.first()) {
-            inherit(&mut options, first.array.as_ref())?;
-        }
-        let columns = self
-            .columns
-            .iter()
-            .map(|column| new_column(column, format, &options))
-            .collect::<Result<Vec<_>>>()?;
+        let columns = self.new_columns(format, &mut options)?;
         if format != Format::BlzRfc {
             let files = self.meta_file_names()?;
             meta_files::refuse_files(&self.name, &files, "the BLZ RFC layout")?;
