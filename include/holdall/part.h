@@ -111,8 +111,8 @@ holdall_status holdall_parts_discard(const char *path,
                                      size_t count,
                                      holdall_error *err);
 
-/* Lists the parts of the container at a path or spec to dst: NUL-terminated names, *n bytes in
- * total, of parts that are being written and of those that are not committed. */
+/* Lists the uncommitted parts of the container at a path or spec to dst: NUL-terminated names,
+ * *n bytes in total. Parts that a writer has open are included. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_parts_list(const char *path,
                                   char *dst,

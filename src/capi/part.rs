@@ -207,8 +207,8 @@ pub unsafe extern "C" fn holdall_parts_discard(
     })
 }
 
-/// Lists the parts of the container at a path or spec to dst: NUL-terminated names, *n bytes in
-/// total, of parts that are being written and of those that are not committed.
+/// Lists the uncommitted parts of the container at a path or spec to dst: NUL-terminated names, *n
+/// bytes in total. Parts that a writer has open are included.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_parts_list(
