@@ -423,11 +423,14 @@ impl Bag {
     /// Returns record `i`. A corrupt record is an error even if the options skip corrupt records.
     pub fn read(&self, i: u64) -> Result<Vec<u8>> {
         let (shard, local) = self.locate(i)?;
-        let read = |dst| shard.read(local, dst).map_err(|e| read::positioned(e, i));
         let limit = self.set.options.memory_limit();
-        let mut record = alloc::zeroed(alloc::allow(read(None)? as u64, limit, "a record")?)?;
-        let n = read(Some(&mut record))?;
-        record.truncate(n);
+        let mut record = Vec::new();
+        let buffer = &mut record;
+        let read = shard.read_to(local, |n| {
+            *buffer = alloc::zeroed(alloc::allow(n as u64, limit, "a record")?)?;
+            Ok(Some(buffer))
+        });
+        read.map_err(|e| read::positioned(e, i))?;
         Ok(record)
     }
 

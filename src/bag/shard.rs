@@ -443,6 +443,15 @@ impl Shard {
 
     /// Reads one record and returns its size. Fills `dst`, if given.
     pub fn read(&self, i: u64, dst: Option<&mut [u8]>) -> Result<usize> {
+        self.read_to(i, |n| fitting(dst, n))
+    }
+
+    /// Like [`Shard::read`], into the buffer that `dst` returns for the size of the record.
+    pub fn read_to<'a>(
+        &self,
+        i: u64,
+        dst: impl FnOnce(usize) -> Result<Option<&'a mut [u8]>>,
+    ) -> Result<usize> {
         self.read_inner(i, dst).map_err(|e| {
             if e.status == Status::Buffer {
                 e
@@ -452,12 +461,16 @@ impl Shard {
         })
     }
 
-    fn read_inner(&self, i: u64, dst: Option<&mut [u8]>) -> Result<usize> {
+    fn read_inner<'a>(
+        &self,
+        i: u64,
+        dst: impl FnOnce(usize) -> Result<Option<&'a mut [u8]>>,
+    ) -> Result<usize> {
         let extent = self.extent(i)?;
         let stored_size = alloc::allow(extent.1 - extent.0, u64::MAX, "a record")?;
         match self.decoder.codec() {
             Codec::None => {
-                let Some(dst) = fitting(dst, stored_size)? else {
+                let Some(dst) = dst(stored_size)? else {
                     return Ok(stored_size);
                 };
                 self.records.read_exact_at(extent.0, dst)?;
@@ -474,20 +487,25 @@ impl Shard {
         }
     }
 
-    fn read_frames(&self, i: u64, stored: &[u8], dst: Option<&mut [u8]>) -> Result<usize> {
+    fn read_frames<'a>(
+        &self,
+        i: u64,
+        stored: &[u8],
+        dst: impl FnOnce(usize) -> Result<Option<&'a mut [u8]>>,
+    ) -> Result<usize> {
         let s = self.decoder.survey(stored)?;
         if s.data_frames > 1 {
             offset_check::check_neighbours(self, i, offset_check::Suspect::SeveralFrames)?;
         }
         let Some(size) = s.content else {
             let all = self.decoder.decode_unknown(stored, &s, self.memory_limit)?;
-            if let Some(dst) = fitting(dst, all.len())? {
+            if let Some(dst) = dst(all.len())? {
                 dst.copy_from_slice(&all);
             }
             return Ok(all.len());
         };
         let size = alloc::allow(size, u64::MAX, "a record")?;
-        if let Some(dst) = fitting(dst, size)? {
+        if let Some(dst) = dst(size)? {
             self.decoder.decode(stored, dst)?;
         }
         Ok(size)

@@ -16,6 +16,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyInt, PyList, PySlice, PyTuple};
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -45,6 +46,24 @@ impl OpenBag {
     }
 
     fn get<'py>(&self, py: Python<'py>, i: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let mut buffer = SHORT_RECORD.take();
+        buffer.resize(MAX_SHORT, 0);
+        let read = self.call(py, |bag| match bag.read_into(i, &mut buffer) {
+            Err(e) if e.status() == Status::Buffer => Ok(None),
+            read => read.map(Some),
+        });
+        let record = read.and_then(|read| {
+            let Some((n, integrity)) = read else {
+                return self.get_long(py, i);
+            };
+            warn_damaged(py, integrity)?;
+            Ok(PyBytes::new(py, buffer.get(..n).unwrap_or_default()))
+        });
+        SHORT_RECORD.set(buffer);
+        record
+    }
+
+    fn get_long<'py>(&self, py: Python<'py>, i: u64) -> PyResult<Bound<'py, PyBytes>> {
         let read = self.call(py, |bag| match bag.get(i) {
             Err(e) if self.skips_corrupt && e.status().is_corruption() => {
                 bag.read_range(i..i + 1)?;
@@ -80,6 +99,14 @@ impl OpenBag {
         })?;
         warn_damaged(py, integrity)
     }
+}
+
+/// Longer records are read into memory of their own.
+const MAX_SHORT: usize = 64 << 10;
+
+thread_local! {
+    /// Where a record is read without the GIL, before it becomes an object.
+    static SHORT_RECORD: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// An open bag, a sequence of records as bytes.
@@ -408,12 +435,7 @@ impl Bag {
             numbers.seek(epoch, position)?;
             Ok(numbers)
         })?;
-        Stream::new(
-            py,
-            &open,
-            Numbers::Epoch(numbers),
-            Options::new(py, options)?,
-        )
+        Stream::new(py, &open, Numbers::Epoch(numbers), Options::new(py, options)?)
     }
 
     /// Returns a checksum, as bytes, of the length and the bytes of each record in order.
