@@ -1,6 +1,9 @@
 //! A local file mapped into memory, on request only: if another process truncates the file, an
 //! access ends this process with SIGBUS. Reading is therefore the default.
 //!
+//! The file is mapped when it has been read some times: a page fault takes several times as long as
+//! a short read, so that a file which is opened for a few records is not mapped at all.
+//!
 //! Another process may write to the file at any time. Rust references and the inputs of C decoders
 //! require bytes that do not change. The mapping is therefore never borrowed: reading copies from
 //! it, and the copy is verified and decoded.
@@ -8,56 +11,59 @@
 //! Unsafe code: the calls that map and unmap, the copy out of the mapping, and a prefetch hint to
 //! the processor.
 
-use super::{File, file::LocalFile, map_heuristic::ReadCounts};
-use crate::error::{Error, Result, fail};
+use super::{AsOpened, File, file::LocalFile, map_heuristic::ReadCounts};
+use crate::error::{Result, fail};
+use crate::parallel::get_or_init;
+use std::fs;
 use std::os::fd::AsRawFd;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A file and its mapping.
+/// Number of reads by system calls before a file is mapped. They take about as long as it takes to
+/// map a file, to access some pages, and to unmap it. Opening a bag takes four.
+const READS_BEFORE: u32 = 16;
+
+/// A file that is mapped when it has been read some times.
 pub struct MappedFile {
     file: LocalFile,
-    start: *const u8,
     len: usize,
+    /// Number of reads before the file was mapped.
+    reads: AtomicU32,
+    /// `None` inside if the system refuses to map the file; it is then read.
+    mapping: OnceLock<Option<Mapping>>,
     read_counts: ReadCounts,
 }
 
-// SAFETY: the mapping is read-only and lives as long as the value; no thread owns it.
-unsafe impl Send for MappedFile {}
-// SAFETY: as above; all access is by shared reference.
-unsafe impl Sync for MappedFile {}
+/// The mapping of a whole file.
+struct Mapping {
+    start: *const u8,
+    len: usize,
+}
 
-impl MappedFile {
-    /// Maps the whole file.
-    pub fn new(file: LocalFile) -> Result<MappedFile> {
-        let (size, _) = file.as_opened()?;
-        let len = usize::try_from(size)
-            .map_err(|_| fail!(Limit, "{}: {size} bytes cannot be mapped here", file.name()))?;
+// SAFETY: the mapping is read-only and lives as long as the value; no thread owns it.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; all access is by shared reference.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(file: &fs::File, len: usize) -> Option<Mapping> {
         if len == 0 {
-            return Ok(MappedFile {
-                file,
-                start: std::ptr::NonNull::dangling().as_ptr(),
-                len,
-                read_counts: ReadCounts::default(),
-            });
+            return None;
         }
         // SAFETY: creates a read-only mapping of an open file, at an address chosen by the system.
-        let p = unsafe {
+        let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 len,
                 libc::PROT_READ,
                 libc::MAP_SHARED,
-                file.file.as_raw_fd(),
+                file.as_raw_fd(),
                 0,
             )
         };
-        if p == libc::MAP_FAILED {
-            return Err(Error::os(file.name(), &std::io::Error::last_os_error()));
-        }
-        Ok(MappedFile {
-            file,
-            start: p.cast(),
+        (start != libc::MAP_FAILED).then_some(Mapping {
+            start: start.cast(),
             len,
-            read_counts: ReadCounts::default(),
         })
     }
 
@@ -69,12 +75,43 @@ impl MappedFile {
     }
 }
 
-impl Drop for MappedFile {
+impl Drop for Mapping {
     fn drop(&mut self) {
-        if self.len > 0 {
-            // SAFETY: unmaps exactly what `new` mapped; no pointer into it outlives the value.
-            unsafe { libc::munmap(self.start.cast_mut().cast(), self.len) };
+        // SAFETY: unmaps exactly what `new` mapped; no pointer into it outlives the value.
+        unsafe { libc::munmap(self.start.cast_mut().cast(), self.len) };
+    }
+}
+
+impl MappedFile {
+    /// Prepares an open file to be mapped as a whole.
+    pub fn new(file: LocalFile) -> Result<MappedFile> {
+        let size = file.as_opened()?.size;
+        let len = usize::try_from(size)
+            .map_err(|_| fail!(Limit, "{}: {size} bytes cannot be mapped here", file.name()))?;
+        Ok(MappedFile {
+            file,
+            len,
+            reads: AtomicU32::new(0),
+            mapping: OnceLock::new(),
+            read_counts: ReadCounts::default(),
+        })
+    }
+
+    /// Returns the mapping, unless a system call is to read the file.
+    #[inline]
+    fn mapping(&self) -> Option<&Mapping> {
+        match self.mapping.get() {
+            Some(mapping) => mapping.as_ref(),
+            None => self.map_after_reads(),
         }
+    }
+
+    #[cold]
+    fn map_after_reads(&self) -> Option<&Mapping> {
+        if self.reads.fetch_add(1, Ordering::Relaxed) < READS_BEFORE {
+            return None;
+        }
+        get_or_init(&self.mapping, || Mapping::new(&self.file.file, self.len)).as_ref()
     }
 }
 
@@ -84,7 +121,8 @@ impl File for MappedFile {
     }
 
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
-        match self.within(at, dst.len()) {
+        let mapped = self.mapping().and_then(|m| m.within(at, dst.len()));
+        match mapped {
             Some(from) if !self.read_counts.prefers_read(at, dst.len(), self.len) => {
                 // SAFETY: the mapping contains `dst.len()` bytes from there on, and `dst` is
                 // exclusively borrowed. Another process may write to the mapping meanwhile; no
@@ -128,7 +166,7 @@ impl File for MappedFile {
         self.file.size_and_modified()
     }
 
-    fn as_opened(&self) -> Result<(u64, u64)> {
+    fn as_opened(&self) -> Result<AsOpened> {
         self.file.as_opened()
     }
 
@@ -141,7 +179,8 @@ impl File for MappedFile {
         // the first cache lines: the processor prefetches the following ones
         const MAX_BYTES: u64 = 8 * LINE as u64;
         let n = to.saturating_sub(from).min(MAX_BYTES) as usize;
-        let Some(start) = self.within(from, n) else {
+        let mapping = self.mapping.get().and_then(Option::as_ref);
+        let Some(start) = mapping.and_then(|m| m.within(from, n)) else {
             return;
         };
         for line in (0..n).step_by(LINE) {
@@ -174,7 +213,7 @@ mod tests {
             .unwrap();
         std::fs::remove_file(&path).unwrap();
         assert!(mapped.is_in_memory() && mapped.bytes().is_none());
-        for (at, n, got) in [
+        let ranges = [
             (0, 5000, 5000),
             (0, 10, 10),
             (4990, 10, 10),
@@ -182,7 +221,10 @@ mod tests {
             (5000, 1, 0),
             (5001, 0, 0),
             (u64::MAX, 9, 0),
-        ] {
+        ];
+        // by system calls at first, then from the mapping
+        let times = 2 * super::READS_BEFORE as usize;
+        for (at, n, got) in ranges.into_iter().cycle().take(times * ranges.len()) {
             let mut dst = vec![0; n];
             assert_eq!(mapped.read_at(at, &mut dst).ok(), Some(got), "{n} at {at}");
             assert!(
