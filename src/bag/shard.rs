@@ -103,7 +103,7 @@ impl Shard {
             bytes = end.saturating_add(size);
         } else {
             records = snap.open(&c.main, options.access)?;
-            bytes = records.size()?;
+            bytes = records.as_opened()?.size;
             (limits, end) = Shard::tail(&records, bytes).map_err(|e| hint(e, c))?;
             if decoder.codec() == Codec::Zstd {
                 offset_check::last_limit(

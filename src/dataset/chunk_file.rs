@@ -16,8 +16,8 @@ use crate::blosc;
 use crate::blosc::stored::{self, BlockCache, StoredBytes, StoredChunk};
 use crate::checksum::Checksum;
 use crate::error::{Result, fail};
-use crate::io::File;
 use crate::io::read_buffer::SequentialReader;
+use crate::io::{AsOpened, File};
 use crate::superchunk::block_checksums::{self, BlockChecksums};
 use crate::superchunk::chunk_in_file::ChunkInFile;
 use std::ops::Range;
@@ -49,7 +49,7 @@ pub struct ChunkFile {
     sum: Checksum,
     limit: u64,
     /// Size and modification time when the file was opened.
-    as_opened: (u64, u64),
+    as_opened: AsOpened,
     /// Unique number of this open file.
     id: u64,
     /// True once the digest was found to match.
@@ -121,7 +121,7 @@ impl ChunkFile {
             if n < HEAD_BYTES {
                 n as u64
             } else {
-                as_opened.0
+                as_opened.size
             },
         );
         if size < end {
@@ -164,9 +164,8 @@ impl ChunkFile {
 
     /// Returns true if the file has not been modified since it was opened.
     pub fn is_as_opened(&self) -> bool {
-        self.file
-            .size_and_modified()
-            .is_ok_and(|now| now == self.as_opened)
+        let then = (self.as_opened.size, self.as_opened.modified);
+        self.file.size_and_modified().is_ok_and(|now| now == then)
     }
 
     /// Returns the size of the content in bytes.

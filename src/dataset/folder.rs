@@ -260,7 +260,7 @@ impl DatasetDir {
             Err(e) if e.status == Status::Missing => return Ok(false),
             file => file?,
         };
-        if file.as_opened()?.0 != bytes.len() as u64 {
+        if file.as_opened()?.size != bytes.len() as u64 {
             return Ok(false);
         }
         let mut now = alloc::zeroed(bytes.len())?;
@@ -275,7 +275,7 @@ impl DatasetDir {
             Err(e) if e.status == Status::Missing => return Ok(None),
             file => file?,
         };
-        let (size, _) = file.as_opened()?;
+        let size = file.as_opened()?.size;
         alloc::allow(size.saturating_mul(PARSED_FACTOR), limit, file.name())?;
         let mut text = alloc::zeroed(size as usize)?;
         file.read_exact_at(0, &mut text)?;

@@ -110,7 +110,7 @@ impl MetaFiles {
             Err(e) if e.status == Status::Missing => return Ok(None),
             file => file?,
         };
-        let size = alloc::allow(file.as_opened()?.0, limit, file.name())?;
+        let size = alloc::allow(file.as_opened()?.size, limit, file.name())?;
         let mut bytes = alloc::zeroed(size)?;
         file.read_exact_at(0, &mut bytes)?;
         Ok(Some(bytes))

@@ -223,6 +223,9 @@ impl File for PooledFile {
     fn modified(&self) -> Result<u64> {
         self.with(|f| f.modified())
     }
+    fn size_and_modified(&self) -> Result<(u64, u64)> {
+        self.with(|f| f.size_and_modified())
+    }
 }
 
 impl PooledFolder {

@@ -4,7 +4,7 @@
 use super::folder_identity::FolderIdentities;
 #[cfg(unix)]
 use super::map::MappedFile;
-use super::{Access, File, Folder, lock::Lock};
+use super::{Access, AsOpened, File, Folder, lock::Lock};
 use crate::error::{Error, Result, fail};
 use crate::os::{self, OsStrExt};
 use crate::parallel::try_lock;
@@ -70,11 +70,11 @@ pub struct Located {
 /// beside the real file. Other files of the container are searched beside the link first.
 pub fn locate(path: &OsStr) -> Result<Located> {
     let given_path = Path::new(path);
-    let (given_folder, given) = split(given_path)?;
     let linked = fs::symlink_metadata(given_path).is_ok_and(|m| m.is_symlink());
     let Some(real) = linked.then(|| fs::canonicalize(given_path).ok()).flatten() else {
         return locate_itself(path);
     };
+    let (given_folder, given) = split(given_path)?;
     let (real_folder, name) = split(&real)?;
     let link = Link {
         folder: absolute(&given_folder)?,
@@ -290,7 +290,11 @@ impl LocalFolder {
             file,
             name: shown,
             identity: os::identity(stat),
-            as_opened: size_and_modified(stat),
+            as_opened: AsOpened {
+                size: stat.len(),
+                modified: os::modified(stat),
+                stamp: os::stamp(stat),
+            },
         })
     }
 
@@ -499,7 +503,8 @@ impl Folder for LocalFolder {
             true => PathBuf::from(name),
             false => self.shown.join(name),
         };
-        shown.display().to_string()
+        let shown = shown.into_os_string().into_string();
+        shown.unwrap_or_else(|bytes| bytes.display().to_string())
     }
 }
 
@@ -508,7 +513,7 @@ pub struct LocalFile {
     pub(super) file: fs::File,
     name: String,
     identity: u64,
-    as_opened: (u64, u64),
+    as_opened: AsOpened,
 }
 
 /// Returns what the entry is if it is not a regular file.
@@ -518,10 +523,6 @@ fn non_file_kind(stat: &os::Stat) -> Option<&'static str> {
         (_, true) => Some(super::A_FOLDER),
         _ => Some("neither a file nor a folder"),
     }
-}
-
-fn size_and_modified(stat: &os::Stat) -> (u64, u64) {
-    (stat.len(), os::modified(stat))
 }
 
 impl File for LocalFile {
@@ -586,11 +587,11 @@ impl File for LocalFile {
 
     fn size_and_modified(&self) -> Result<(u64, u64)> {
         os::fstat(&self.file)
-            .map(|l| size_and_modified(&l))
+            .map(|l| (l.len(), os::modified(&l)))
             .map_err(|e| Error::os(&self.name, &e))
     }
 
-    fn as_opened(&self) -> Result<(u64, u64)> {
+    fn as_opened(&self) -> Result<AsOpened> {
         Ok(self.as_opened)
     }
 

@@ -70,6 +70,17 @@ impl ReadRange<'_> {
     }
 }
 
+/// The state of a file when it was opened.
+#[derive(Clone, Copy)]
+pub struct AsOpened {
+    /// Its length.
+    pub size: u64,
+    /// See [`File::modified`].
+    pub modified: u64,
+    /// See [`File::stamp`].
+    pub stamp: u64,
+}
+
 /// An open file. All methods may be called from several threads.
 pub trait File: Send + Sync {
     /// Returns the current length in bytes.
@@ -118,10 +129,15 @@ pub trait File: Send + Sync {
     fn size_and_modified(&self) -> Result<(u64, u64)> {
         Ok((self.size()?, self.modified()?))
     }
-    /// Returns length and [`File::modified`] as of opening, without a further system call where the
-    /// values were stored.
-    fn as_opened(&self) -> Result<(u64, u64)> {
-        self.size_and_modified()
+    /// Returns the state of the file when it was opened, without a further system call where the
+    /// storage returned it then.
+    fn as_opened(&self) -> Result<AsOpened> {
+        let (size, modified) = self.size_and_modified()?;
+        Ok(AsOpened {
+            size,
+            modified,
+            stamp: self.stamp()?,
+        })
     }
     /// Hints that these bytes will be read: a mapped file prefetches them into the processor cache.
     fn prefetch(&self, _from: u64, _to: u64) {}

@@ -383,11 +383,17 @@ fn a_set_is_readable_at_every_step_of_a_commit() {
 #[test]
 fn all_shards_belong_to_one_commit() {
     struct Meddling(SimDisk, Form, std::sync::atomic::AtomicUsize, usize);
-    impl Folder for Meddling {
-        fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn io::File>> {
+    impl Meddling {
+        fn called(&self) -> Result<()> {
             if self.2.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == self.3 {
                 put(self.0.folder(), Mode::Append, self.1, &small(50, 5))?;
             }
+            Ok(())
+        }
+    }
+    impl Folder for Meddling {
+        fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn io::File>> {
+            self.called()?;
             self.0.open(name, access)
         }
         fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
@@ -400,6 +406,7 @@ fn all_shards_belong_to_one_commit() {
             Folder::sync(&self.0)
         }
         fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
+            self.called()?;
             Folder::identity(&self.0, name)
         }
         fn lock(&self, name: &OsStr) -> Result<io::lock::Lock> {

@@ -178,15 +178,20 @@ impl Container {
         };
         self.folder.create(name, like.map_or(OsStr::new(""), |l| l))
     }
-    /// Opens the journal, if a valid user wrote it.
-    fn open_journal(&self) -> Result<Arc<dyn File>> {
-        self.folder.open_trusted(&self.journal(), &self.judged_by)
+    /// Opens the journal, if there is one and a valid user wrote it.
+    fn open_journal(&self) -> Result<Option<Arc<dyn File>>> {
+        let name = self.journal();
+        // usually there is none, and the query makes no message
+        if !self.folder.exists(&name)? {
+            return Ok(None);
+        }
+        match self.folder.open_trusted(&name, &self.judged_by) {
+            Err(e) if e.status == Status::Missing => Ok(None),
+            file => file.map(Some),
+        }
     }
     fn has_journal(&self) -> Result<bool> {
-        match self.open_journal() {
-            Err(e) if e.status == Status::Missing => Ok(false),
-            r => r.map(|_| true),
-        }
+        Ok(self.open_journal()?.is_some())
     }
     /// Returns the name of the lock file.
     pub fn lock_name(&self) -> OsString {

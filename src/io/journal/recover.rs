@@ -44,10 +44,10 @@ pub fn load(c: &Container) -> Result<Option<HotJournal>> {
         match load_once(c) {
             Err(e) if e.status == Status::Missing => return Ok(None),
             Err(e) if e.status == Status::Format => std::thread::sleep(LOAD_PAUSE),
-            r => return r.map(Some),
+            loaded => return loaded,
         }
     }
-    load_once(c).map(Some)
+    load_once(c)
 }
 
 /// Loads the journal that applies to a container: its own or that of a set that contains it.
@@ -65,10 +65,8 @@ pub fn load_any(c: &Container) -> Result<Option<HotJournal>> {
 /// Returns the nonce of that journal.
 pub fn journal_nonce(c: &Container) -> Result<Option<u64>> {
     for of in journals(c).filter(|of| !of.folder.is_store()) {
-        let file = match of.open_journal() {
-            Ok(file) => file,
-            Err(e) if e.status == Status::Missing => continue,
-            Err(e) => return Err(e),
+        let Some(file) = of.open_journal()? else {
+            continue;
         };
         let mut bytes = [0; HEAD];
         match file.read_at(0, &mut bytes) {
@@ -92,8 +90,10 @@ fn journals(c: &Container) -> impl Iterator<Item = &Container> {
     std::iter::once(c).chain(&c.sets)
 }
 
-fn load_once(c: &Container) -> Result<HotJournal> {
-    let file = c.open_journal()?;
+fn load_once(c: &Container) -> Result<Option<HotJournal>> {
+    let Some(file) = c.open_journal()? else {
+        return Ok(None);
+    };
     let size = file.size()?;
     let mut first = [0; HEAD];
     file.read_at(0, &mut first)?;
@@ -120,12 +120,12 @@ fn load_once(c: &Container) -> Result<HotJournal> {
     };
     check_owners(c, &entries)?;
     let is_original = origin != 0 && file.origin()? == origin;
-    Ok(HotJournal {
+    Ok(Some(HotJournal {
         file,
         nonce,
         is_original,
         entries,
-    })
+    }))
 }
 
 /// Returns an error unless the owner of the journal may write each file that it names, and each new

@@ -20,6 +20,8 @@ const RENAME_GAP: Duration = Duration::from_millis(10);
 pub struct Snapshot<'a> {
     container: &'a Container,
     hot: Option<HotJournal>,
+    /// Whether the journal was looked for before the first file is opened.
+    looked: bool,
     opened: Mutex<Vec<Opened>>,
 }
 
@@ -144,15 +146,36 @@ impl<'a> Snapshot<'a> {
         }
     }
 
+    /// Reads as if there were no journal, which is looked for after each file is open. Returns
+    /// `None` if there is one, and on any error.
+    fn without_journal<T>(
+        c: &'a Container,
+        read: impl Fn(&Snapshot<'_>) -> Result<T>,
+    ) -> Option<(Snapshot<'a>, T)> {
+        let snap = Snapshot {
+            container: c,
+            hot: None,
+            looked: false,
+            opened: Mutex::new(Vec::new()),
+        };
+        read(&snap).ok().map(|found| (snap, found))
+    }
+
     /// Returns `None` if a writer interfered.
     fn attempt<T>(
         c: &'a Container,
         read: impl Fn(&Snapshot<'_>) -> Result<T>,
         waited: &WaitTime,
     ) -> Result<Option<(Snapshot<'a>, T)>> {
+        if !c.folder.is_store()
+            && let Some(made) = Snapshot::without_journal(c, &read)
+        {
+            return Ok(Some(made));
+        }
         let snap = Snapshot {
             container: c,
             hot: load_any(c)?,
+            looked: true,
             opened: Mutex::new(Vec::new()),
         };
         match read(&snap) {
@@ -180,6 +203,13 @@ impl<'a> Snapshot<'a> {
     pub fn folder(&self) -> Result<Arc<dyn Folder>> {
         let folder = &self.container.folder;
         let Some(hot) = &self.hot else {
+            if !self.looked && !self.same_journal()? {
+                return Err(fail!(
+                    Busy,
+                    "{}: it is being changed",
+                    folder.show(&self.container.main)
+                ));
+            }
             return Ok(folder.clone());
         };
         let mut swapped = Vec::new();
@@ -269,7 +299,8 @@ impl<'a> Snapshot<'a> {
         let seen = if growing {
             None
         } else {
-            Some((file.size()?, file.stamp()?))
+            let opened = file.as_opened()?;
+            Some((opened.size, opened.stamp))
         };
         self.opened
             .lock()
