@@ -74,7 +74,8 @@ RESULTS = {
     "shape": "tuple[int, ...]", "dtype": "np.dtype", "meta_files": "list[str]",
     "meta_file": "bytes | None", "raw_attrs": "dict[str, bytes]", "read_object": "bytes",
 }  # fmt: skip
-OMITTED = {"__module__", "__doc__", "__new__", "__dict__", "__weakref__"}
+# Python has __buffer__ from 3.12 on
+OMITTED = {"__module__", "__doc__", "__new__", "__dict__", "__weakref__", "__buffer__"}
 
 
 def found(table, owner, name, default):

@@ -156,7 +156,7 @@ impl Bag {
     #[pyo3(signature = (spec, **options))]
     fn new(spec: &Bound<'_, PyAny>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Bag> {
         let py = spec.py();
-        let mut given = Options::new(py, options)?;
+        let mut given = Options::new(options)?;
         let location = location(spec, &mut given.callbacks)?;
         let bag = given
             .callbacks
@@ -235,7 +235,7 @@ impl Bag {
     ) -> PyResult<()> {
         let py = name.py();
         let open = self.open(py)?;
-        let mut given = Options::new(py, options)?;
+        let mut given = Options::new(options)?;
         given.callbacks.extend(&open.callbacks);
         let location = location(name, &mut given.callbacks)?;
         let indices = indices
@@ -311,7 +311,7 @@ impl Bag {
             None => Numbers::All,
             Some(indices) => Numbers::Of(indices.try_iter()?),
         };
-        Stream::new(py, &*self.open(py)?, numbers, Options::new(py, options)?)
+        Stream::new(py, &*self.open(py)?, numbers, Options::new(options)?)
     }
 
     /// Returns a Stream of selected records, as stream() does.
@@ -342,7 +342,7 @@ impl Bag {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
         let numbers = Numbers::Range(self.range_of(py, start, count)?);
-        Stream::new(py, &*self.open(py)?, numbers, Options::new(py, options)?)
+        Stream::new(py, &*self.open(py)?, numbers, Options::new(options)?)
     }
 
     fn __contains__(&self, record: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -435,7 +435,7 @@ impl Bag {
             numbers.seek(epoch, position)?;
             Ok(numbers)
         })?;
-        Stream::new(py, &open, Numbers::Epoch(numbers), Options::new(py, options)?)
+        Stream::new(py, &open, Numbers::Epoch(numbers), Options::new(options)?)
     }
 
     /// Returns a checksum, as bytes, of the length and the bytes of each record in order.

@@ -47,7 +47,7 @@ impl BagIndex {
     ) -> PyResult<BagIndex> {
         let py = bag.py();
         let opened = bag.get().open(py)?;
-        let mut given = Options::new(py, options)?;
+        let mut given = Options::new(options)?;
         given.callbacks.extend(&opened.callbacks);
         let mode = mode.map(Mode::new).transpose()?;
         if let Some(mode) = mode {

@@ -60,7 +60,7 @@ impl BagWriter {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<BagWriter> {
         let py = name.py();
-        let mut given = Options::new(py, options)?;
+        let mut given = Options::new(options)?;
         let location = location(name, &mut given.callbacks)?;
         let mode = Mode::new(mode)?;
         mode.check(py, WRITING, "x, w or a")?;

@@ -47,7 +47,7 @@ impl<'py> Target<'py> {
         name: &Bound<'py, PyAny>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Target<'py>> {
-        let mut options = Options::new(name.py(), options)?;
+        let mut options = Options::new(options)?;
         let location = location(name, &mut options.callbacks)?;
         let given = options.given.take();
         Ok(Target {

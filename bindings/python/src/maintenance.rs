@@ -50,7 +50,7 @@ pub fn verify(
     options: &Bound<'_, PyDict>,
 ) -> PyResult<(Counts, Option<Py<PyAny>>)> {
     let (py, path) = (name.py(), path(name)?);
-    let mut given = Options::new(py, Some(options))?;
+    let mut given = Options::new(Some(options))?;
     let (raised, mut first) = (given.callbacks.add(), None);
     let found = py.detach(|| {
         holdall::verify(path, &given.options, |part, error| {
@@ -91,7 +91,7 @@ pub fn verify(
 #[pyo3(signature = (name, options))]
 pub fn repair(name: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<(u64, u64, usize)> {
     let (py, path) = (name.py(), path(name)?);
-    let given = Options::new(py, Some(options))?;
+    let given = Options::new(Some(options))?;
     let repaired = given
         .callbacks
         .call(py, || holdall::repair(path, &given.options))?;

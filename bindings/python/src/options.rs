@@ -26,19 +26,26 @@ impl Options {
     /// Converts keyword arguments. None means the default.
     ///
     /// Raises TypeError for an unknown option, or a value of another type.
-    pub fn new(py: Python<'_>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
+    pub fn new(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
         let mut made = Options::default();
-        let given = PyDict::new(py);
-        for (name, value) in arguments.into_iter().flatten() {
-            let name: String = name.extract()?;
+        let Some(arguments) = arguments else {
+            return Ok(made);
+        };
+        let mut defaults = Vec::new();
+        for (name, value) in arguments {
+            let text = name.cast::<PyString>()?.to_cow()?;
             if value.is_none() {
-                check_name(&name)?;
-                continue;
+                check_name(&text)?;
+                defaults.push(name.clone());
+            } else {
+                made.set(&text, &value)?;
             }
-            made.set(&name, &value)?;
-            given.set_item(name, value)?;
         }
-        made.given = Some(given.unbind());
+        // the dict belongs to this call
+        for name in defaults {
+            arguments.del_item(name)?;
+        }
+        made.given = Some(arguments.clone().unbind());
         Ok(made)
     }
 

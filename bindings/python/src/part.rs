@@ -26,7 +26,7 @@ impl Part {
         create: impl FnOnce(OsString, &holdall::Options) -> Result<holdall::Part> + Send,
     ) -> PyResult<Part> {
         let (py, path) = (name.py(), path(name)?);
-        let given = Options::new(py, Some(options))?;
+        let given = Options::new(Some(options))?;
         let part = given.callbacks.call(py, || create(path, &given.options))?;
         Ok(Part {
             path: part.path().into(),
@@ -106,7 +106,7 @@ pub fn commit_parts(
     options: &Bound<'_, PyDict>,
 ) -> PyResult<()> {
     let (py, path, tokens) = (name.py(), path(name)?, owned(tokens)?);
-    let given = Options::new(py, Some(options))?;
+    let given = Options::new(Some(options))?;
     let call = || holdall::commit_parts(path, &tokens, &given.options);
     given.callbacks.call(py, call)
 }

@@ -69,7 +69,7 @@ impl SchunkStream {
             options,
             mut callbacks,
             ..
-        } = Options::new(py, options)?;
+        } = Options::new(options)?;
         static RAW: PyOnceLock<Py<PyType>> = PyOnceLock::new();
         let output = Output {
             file: file.clone().unbind(),

@@ -40,6 +40,9 @@ fn not_a_location(value: &Bound<'_, PyAny>) -> PyErr {
 
 /// Returns a path as the system takes it: of a str, of bytes, or of an object with `__fspath__`.
 pub fn path(value: &Bound<'_, PyAny>) -> PyResult<OsString> {
+    if value.is_instance_of::<PyString>() {
+        return value.extract();
+    }
     let encoded = value.py().import("os")?.call_method1("fspath", (value,))?;
     if let Ok(bytes) = encoded.cast::<PyBytes>() {
         let decoded = value
