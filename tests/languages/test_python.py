@@ -230,6 +230,7 @@ class Tables(Case):
         for _ in range(2):  # each use reads again
             self.assertEqual(pa.table(part), arrow.select(["value", "name"]).slice(2, 5))
         self.assertEqual(duckdb.sql("select count(*) from part").fetchall(), [(5,)])
+        self.assertEqual(pl.DataFrame(part).to_arrow()["value"], pa.table(part)["value"])
         requested = pa.schema([arrow.field("name"), arrow.field("value")])
         self.assertEqual(pa.RecordBatchReader.from_stream(t, requested).read_all(), arrow.select(["name", "value"]))
         self.assertEqual(pa.table(t.arrow([])).column_names, [])
