@@ -19,20 +19,25 @@ done
 sh cmake/need.sh $needs || exit
 
 mkdir -p target
-failed='' rust=''
+failed='' rust='' seconds=''
 for part; do
+    began=$(date +%s)
     if [ "$part" = rust ] && [ $# -gt 1 ]; then
         sh tests/run/part.sh rust >target/check-rust.log 2>&1 &
         rust=$!
     else
         sh tests/run/part.sh "$part" || failed="$failed $part"
+        seconds="$seconds $part $(($(date +%s) - began))"
     fi
     # the parts after it need not build the library again
     [ "$part" != c ] || export HOLDALL_BUILT=yes
 done
 if [ -n "$rust" ]; then
+    began=$(date +%s)
     wait "$rust" || failed="$failed rust"
     cat target/check-rust.log
+    seconds="$seconds, then rust $(($(date +%s) - began))"
 fi
+echo "== make check: seconds:$seconds"
 [ -z "$failed" ] || { echo "== make check: failed:$failed" >&2; exit 1; }
 echo "== make check: ${chosen:-all} passed"
