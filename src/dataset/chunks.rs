@@ -393,14 +393,34 @@ impl Chunks {
         }
     }
 
-    /// Returns whether each chunk of both runs is a file of the same form.
+    /// Returns whether the chunks of another run can be chunks of this one, as they are stored.
     pub(super) fn is_alike(&self, other: &Chunks) -> bool {
-        let sum = |run: &Chunks| match &run.files {
-            ChunkStorage::ChunkFiles(_, sum) if !run.has_objects => Some(*sum),
-            _ => None,
-        };
+        let layout = |run: &Chunks| (run.superchunks().is_some(), run.has_objects);
         let sizes = |run: &Chunks| (run.chunk, run.row);
-        sum(self).is_some() && sum(self) == sum(other) && sizes(self) == sizes(other)
+        let own = self.edit.as_ref().map(|edit| edit.checksum());
+        let stored = match &other.files {
+            ChunkStorage::ChunkFiles(_, sum) => Some(*sum),
+            ChunkStorage::Superchunks(files) => files.checksum(),
+        };
+        layout(self) == layout(other)
+            && !self.has_objects
+            && sizes(self) == sizes(other)
+            && own.is_some()
+            && own == stored
+    }
+
+    /// Returns a verified complete chunk of a superchunk, without its checksum.
+    pub(super) fn stored_chunk(&self, chunk: u64) -> Result<Vec<u8>> {
+        let files = self.superchunks();
+        let files = files.ok_or_else(|| fail!(State, "the chunk is in a file of its own"))?;
+        let read = self.with_file(files, chunk, &mut |file, i| {
+            file.with_raw(i, |raw| {
+                let mut bytes = alloc::with_capacity(raw.len())?;
+                bytes.extend_from_slice(raw);
+                Ok(bytes)
+            })
+        });
+        read.map_err(|e| self.with_location(chunk, e))
     }
 
     /// Returns the verified file of a complete chunk.

@@ -521,15 +521,22 @@ fn storage(spec: &Dtype, new: &ArraySpec, options: &Options) -> Result<Value> {
     Ok(object(&all))
 }
 
+/// Returns the number of bytes of a row.
+fn row_width(columns: &[&Type]) -> u64 {
+    let sizes = columns.iter().map(|item| item.size as u64);
+    sizes.fold(0, u64::saturating_add).max(1)
+}
+
+/// Returns the average width of a column, for which the chunk size of a table in the BLZ RFC layout
+/// is chosen.
+pub fn blz_rfc_width(columns: &[&Type]) -> u64 {
+    (row_width(columns) / columns.len().max(1) as u64).max(1)
+}
+
 /// Returns the metadata of a new table in the BLZ RFC layout, without its columns. All columns have
 /// the same number of rows per chunk.
 pub fn blz_rfc_table_meta(columns: &[&Type], options: &Options) -> Result<Meta> {
-    let row = columns
-        .iter()
-        .fold(0, |n: u64, item| n.saturating_add(item.size as u64))
-        .max(1);
-    // average width of a column
-    let width = (row / columns.len().max(1) as u64).max(1);
+    let (row, width) = (row_width(columns), blz_rfc_width(columns));
     let rows = options.given(Opt::ExpectedRows).map_or(0, |n| n as u64);
     let bytes = rows.saturating_mul(width);
     let given = options.given(Opt::ChunkBytes).map(|n| n as u64);

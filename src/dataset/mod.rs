@@ -12,7 +12,8 @@
 //! - [`array`], [`open`]: the array built on these parts; [`any`]: arrays in this and all other
 //!   formats.
 //! - [`edit`]: pending changes; [`commit`]: makes them durable and visible; [`create`]: the
-//!   metadata of a new dataset; [`repair`], [`repair_blz_rfc`]: recovery of a corrupt dataset.
+//!   metadata of a new dataset; [`like`]: what it takes over from another one; [`repair`],
+//!   [`repair_blz_rfc`]: recovery of a corrupt dataset.
 //!
 //! `meta/sizes` is the record of the last commit. Rows beyond it are ignored, whatever other files
 //! are in the folder. A chunk file is opened when its content is first requested. Python objects
@@ -29,6 +30,7 @@ pub mod edit;
 pub mod fields;
 pub mod fill_value;
 pub mod folder;
+pub mod like;
 pub mod meta;
 pub mod meta_files;
 pub mod open;

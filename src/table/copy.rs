@@ -4,8 +4,7 @@
 use super::write::{self, NewColumn};
 use super::{Column, Table};
 use crate::array::{Array, NewLocation};
-use crate::blosc::{self, Codec, StoredCodec};
-use crate::checksum::Checksum;
+use crate::dataset::like::{append_rows, inherit, inherit_no_checksum};
 use crate::dataset::{create, meta_files};
 use crate::dtype::Dtype;
 use crate::error::{Result, fail};
@@ -21,11 +20,17 @@ impl<A: AsRef<Array>> Table<A> {
         let format = self.format();
         let mut options = options.clone();
         let mut columns = self.new_columns(format, &mut options)?;
-        let is_given = options.given(Opt::ChunkBytes).is_some();
-        let own = format != Format::BlzRfc && !is_given;
-        for (new, column) in columns.iter_mut().zip(&self.columns).filter(|_| own) {
-            let chunk = column.array.as_ref().store().chunk_bytes();
-            new.options.set(Opt::ChunkBytes, chunk as i64)?;
+        if format == Format::BlzRfc {
+            self.share_form(&columns, &mut options)?;
+        }
+        for (new, column) in columns.iter_mut().zip(&self.columns) {
+            let array = column.array.as_ref();
+            inherit_no_checksum(&mut new.options, array)?;
+            let is_given = options.given(Opt::ChunkBytes).is_some();
+            if format != Format::BlzRfc && !is_given {
+                let chunk = array.store().chunk_bytes();
+                new.options.set(Opt::ChunkBytes, chunk as i64)?;
+            }
         }
         write::create(
             NewLocation::Path(path),
@@ -34,6 +39,22 @@ impl<A: AsRef<Array>> Table<A> {
             &columns,
             &options,
         )
+    }
+
+    /// Takes over what the columns of the BLZ RFC layout share: the checksum, and the number of rows
+    /// in a chunk.
+    fn share_form(&self, columns: &[NewColumn], options: &mut Options) -> Result<()> {
+        let Some(first) = self.columns.first().map(|first| first.array.as_ref()) else {
+            return Ok(());
+        };
+        inherit_no_checksum(options, first)?;
+        let rows = first.chunkshape().first();
+        if let (None, Some(rows)) = (options.given(Opt::ChunkBytes), rows) {
+            let types: Vec<_> = columns.iter().map(|column| &column.dtype.item).collect();
+            let bytes = rows.saturating_mul(create::blz_rfc_width(&types));
+            options.set(Opt::ChunkBytes, i64::try_from(bytes).unwrap_or(i64::MAX))?;
+        }
+        Ok(())
     }
 
     /// Returns the columns of a new table that is like this one. The columns of the BLZ RFC layout
@@ -149,18 +170,6 @@ impl Table {
     }
 }
 
-/// Appends the rows of a column: complete chunks as they are stored, where that is possible.
-fn append_rows(from: &Array, to: &mut Array, limit: u64) -> Result<()> {
-    let mut start = vec![0; from.shape().len()];
-    let mut count = from.shape().to_vec();
-    if let (Some(start), Some(count)) = (start.first_mut(), count.first_mut()) {
-        *start = to.append_stored(from)?;
-        *count -= *start;
-    }
-    let rest = from.slice(&start, &count, None)?;
-    create::copy_rows(&rest, to, limit, &mut |_| Ok(())).map(|_| ())
-}
-
 /// Returns the column of a new table that is like this one.
 fn new_column<'a, A: AsRef<Array>>(
     column: &'a Column<A>,
@@ -187,37 +196,4 @@ fn new_column<'a, A: AsRef<Array>>(
         dtype,
         options,
     })
-}
-
-/// Takes over the encoding of an array where the options do not set it.
-fn inherit(options: &mut Options, array: &Array) -> Result<()> {
-    let (mut encoding, checksum) = (array.encoding(), array.checksum());
-    // a copy is exact
-    encoding.filters.retain(|filter| *filter != blosc::TRUNCATE);
-    if options.given_bytes(Opt::Filters).is_none() {
-        options.set_bytes(Opt::Filters, &encoding.filters)?;
-    }
-    // a requested codec applies also if the chunks are not compressed
-    let level = encoding
-        .level
-        .filter(|level| *level > 0 || options.given(Opt::Codec).is_none());
-    let codec = match encoding.codec {
-        // every reader of Snappy reads LZ4
-        StoredCodec::One(Codec::Snappy) => Some(Codec::Lz4),
-        StoredCodec::One(codec) => Some(codec),
-        StoredCodec::None | StoredCodec::Mixed => None,
-    };
-    for (opt, value) in [
-        (Opt::Codec, codec.map(|codec| i64::from(codec.number()) + 1)),
-        (Opt::Level, level.map(i64::from)),
-        (
-            Opt::Checksum,
-            Some(checksum as i64).filter(|_| checksum != Checksum::None),
-        ),
-    ] {
-        if let (None, Some(value)) = (options.given(opt), value) {
-            options.set(opt, value)?;
-        }
-    }
-    Ok(())
 }

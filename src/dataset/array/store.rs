@@ -292,11 +292,15 @@ impl Store for ArrayFile {
     fn append_stored(&mut self, from: &dyn Store) -> Result<u64> {
         self.refuse_chunked()?;
         let from: &dyn Any = from;
-        match (self.items_mut()?, from.downcast_ref::<ArrayFile>()) {
-            (Items::Single(to), Some(from)) if from.chunked.is_none() => match &from.items {
-                Items::Single(from) => to.append_stored(from),
-                _ => Ok(0),
-            },
+        let Some(from) = from.downcast_ref::<ArrayFile>() else {
+            return Ok(0);
+        };
+        // items of another precision must be truncated
+        if from.chunked.is_some() || self.encoding().precision != from.encoding().precision {
+            return Ok(0);
+        }
+        match (self.items_mut()?, &from.items) {
+            (Items::Single(to), Items::Single(from)) => to.append_stored(from),
             _ => Ok(0),
         }
     }

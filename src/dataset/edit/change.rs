@@ -1,8 +1,8 @@
 //! Changes of the bytes of a run of chunks, in units of its files.
 #![forbid(unsafe_code)]
 
-use super::{Edit, FileLayout, StoredUnit, UnitBuffer};
-use crate::alloc;
+use super::{Edit, FileLayout, StoredUnit, UnitBuffer, UnitEncoder};
+use crate::alloc::{self, Scratch};
 use crate::dataset::chunks::Chunks;
 use crate::dataset::folder::DatasetDir;
 use crate::error::{Result, fail};
@@ -175,23 +175,63 @@ impl Chunks {
         Ok(())
     }
 
-    /// Appends the complete chunks of another run as they are stored, if its chunks are files of the
-    /// same form. Returns the number of bytes of content. On failure some of it may be appended.
+    /// Appends the complete chunks of another run as they are stored, if both have chunks of the same
+    /// form. Returns the number of bytes of content. On failure some of it may be appended.
+    ///
+    /// Chunks that are appended to a superchunk in memory or of the last commit are encoded again.
     pub fn append_stored(&mut self, from: &Chunks) -> Result<u64> {
-        let unit = self.unit();
-        if !self.is_alike(from) || !self.len.is_multiple_of(unit) {
+        let all = from.nbytes() - from.nbytes() % self.chunk;
+        if all == 0 || !self.is_alike(from) || !self.len.is_multiple_of(self.chunk) {
             return Ok(0);
         }
-        self.flush()?;
-        let (first, count) = (self.len / unit, from.nbytes() / unit);
-        self.edit()?.open.take_if(|open| open.unit >= first);
-        for i in 0..count {
-            let bytes = from.stored_file(i)?;
-            let stored = self.edit()?.write_file(first + i, &bytes)?;
-            self.accept(vec![stored])?;
-            self.len += unit;
+        let (unit, mut at) = (self.unit(), 0);
+        while at < all {
+            let (i, room) = (self.len / unit, unit - self.len % unit);
+            let n = room.min(all - at);
+            if room == unit || n == room && self.is_only_in_new_file(i) {
+                self.flush()?;
+                self.edit()?.open.take_if(|open| open.unit >= i);
+                let bytes = self.stored_unit(i, from, at, n)?;
+                let stored = self.edit()?.write_file(i, &bytes)?;
+                self.accept(vec![stored])?;
+                self.len += n;
+            } else {
+                self.append_decoded(from, at, n)?;
+            }
+            at += n;
         }
-        Ok(count * unit)
+        Ok(all)
+    }
+
+    /// Returns whether a unit is in a new file, and not in memory as well.
+    fn is_only_in_new_file(&self, unit: u64) -> bool {
+        let is_in_memory = |edit: &Edit| edit.open.as_ref().is_some_and(|o| o.unit == unit);
+        let edit = self.edit.as_ref();
+        edit.is_some_and(|edit| edit.find(unit).is_ok() && !is_in_memory(edit))
+    }
+
+    /// Appends `n` bytes of another run from offset `at` on, complete chunks.
+    fn append_decoded(&mut self, from: &Chunks, at: u64, n: u64) -> Result<()> {
+        let mut content = Scratch::new(self.chunk, self.edit()?.limit, "a chunk")?;
+        for at in (at..at + n).step_by(content.len()) {
+            from.read(at, &mut content)?;
+            self.append(&content)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the file of the last unit with its own chunks and those of another run from offset
+    /// `at` on, `n` bytes of content.
+    fn stored_unit(&self, unit: u64, from: &Chunks, at: u64, n: u64) -> Result<Vec<u8>> {
+        let chunks = at / self.chunk..(at + n) / self.chunk;
+        let Some(UnitEncoder::Superchunk(encoder)) = self.edit.as_ref().map(|e| &e.encoder) else {
+            return from.stored_file(chunks.start);
+        };
+        let start = unit * self.unit();
+        let own = (start / self.chunk..self.len / self.chunk).map(|i| self.stored_chunk(i));
+        let stored = own.chain(chunks.map(|i| from.stored_chunk(i)));
+        let nbytes = self.len - start + n;
+        encoder.file_of_stored(stored.collect::<Result<_>>()?, nbytes as usize)
     }
 
     /// Overwrites content. On failure some of it may be overwritten.

@@ -84,6 +84,14 @@ impl UnitEncoder {
         }
     }
 
+    /// Returns the checksum of new chunks.
+    pub(super) fn checksum(&self) -> Checksum {
+        match self {
+            UnitEncoder::Chunk(_, sum) => *sum,
+            UnitEncoder::Superchunk(file_encoder) => file_encoder.sum,
+        }
+    }
+
     /// Returns the bytes of a file with this content. `bytes` is a buffer for reuse.
     pub(super) fn encode(
         &self,
@@ -209,6 +217,11 @@ impl Edit {
     /// Returns the parameters of new chunks.
     pub fn params(&self) -> &Params {
         self.encoder.params()
+    }
+
+    /// Returns the checksum of new chunks.
+    pub fn checksum(&self) -> Checksum {
+        self.encoder.checksum()
     }
 
     /// Returns the name of the file that currently contains a unit.

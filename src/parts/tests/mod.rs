@@ -10,7 +10,7 @@ use crate::dataset::create::ArraySpec;
 use crate::dataset::open;
 use crate::dtype::Dtype;
 use crate::format::Format;
-use crate::superchunk::bloscpack::Mode;
+use crate::superchunk::bloscpack::{Bloscpack, Mode};
 use crate::table::Table;
 
 /// A folder that is removed at the end.
@@ -295,62 +295,140 @@ fn rows_of_tables_are_appended() {
     }
 }
 
-#[test]
-fn chunks_of_tables_are_copied_as_they_are_stored() {
-    let folder = Folder::new("chunks");
-    let path = folder.path("x");
-    let dtype = Dtype::parse_argument("<i4").unwrap();
-    let options = none().with(Opt::ChunkBytes, 64).unwrap();
-    let columns = [("a", dtype)];
-    let mut new = Table::create(&path, Mode::New, Format::Bcolz, &columns, &options).unwrap();
-    new.append(16, &[&bytes(0..16)]).unwrap();
-    new.commit().unwrap();
-    drop(new);
-    // complete chunks, a partial one, and one after a partial one, with another codec
-    let (mut tokens, mut all, mut stored) = (Vec::new(), bytes(0..16), Vec::new());
-    for (first, rows) in [(100, 32), (200, 40), (300, 16)] {
-        let mut part = Part::of_table(&path, &none().with(Opt::Codec, 5).unwrap()).unwrap();
-        let mut table = Table::open(part.path(), Mode::Append, &none()).unwrap();
-        let items = bytes(first..first + rows);
-        table.append(rows, &[&items]).unwrap();
-        table.commit().unwrap();
-        let chunk = |i| std::path::Path::new(part.path()).join(format!("a/data/__{i}.blp"));
-        stored.extend((0..rows / 16).map(|i| std::fs::read(chunk(i)).unwrap()));
-        all.extend(items);
-        drop(table);
-        tokens.push(part.finish().unwrap());
-    }
-    commit_all(&path, &tokens, &none()).unwrap();
-    let table = Table::open(&path, Mode::Read, &none()).unwrap();
-    let mut read = vec![0; all.len()];
-    table.read_rows(0, (0, 104, 1), &mut read).unwrap();
-    assert_eq!(read, all);
-    let chunk = |i: usize| folder.0.join(format!("x/a/data/__{i}.blp"));
-    for (i, stored) in stored.iter().take(4).enumerate() {
-        assert!(std::fs::read(chunk(1 + i)).unwrap() == *stored, "chunk {i}");
-    }
-
-    // a corrupt chunk of a part is named, and nothing is committed
-    let token = table_part_of(&path, &bytes(0..32));
-    let name = list(&path).unwrap().remove(0);
-    let chunk = folder
-        .0
-        .join(format!("x.holdall-parts.{name}/a/data/__1.blp"));
-    let mut damaged = std::fs::read(&chunk).unwrap();
-    damaged[40] ^= 1;
-    std::fs::write(&chunk, damaged).unwrap();
-    let e = commit_all(&path, &[token], &none()).unwrap_err();
-    assert!(e.status.is_corruption() && e.message.contains(&name), "{e}");
-    assert_eq!(Table::open(&path, Mode::Read, &none()).unwrap().rows(), 104);
+/// The encoded chunks of a run of chunks of 16 items, which is in a folder of files with one chunk,
+/// or with two.
+fn stored_chunks(data: std::path::PathBuf, format: Format, n: u64) -> Vec<Vec<u8>> {
+    let chunk = |i: u64| match format {
+        Format::BlzRfc => {
+            let path = data.join(format!("__{}__.bin", i / 2 + 1));
+            let file = Bloscpack::open(path.as_os_str(), Mode::Read, &none()).unwrap();
+            file.with_raw(i % 2, |raw| Ok(raw.to_vec())).unwrap()
+        }
+        _ => std::fs::read(data.join(format!("__{i}.blp"))).unwrap(),
+    };
+    (0..n).map(chunk).collect()
 }
 
-fn table_part_of(path: &OsStr, items: &[u8]) -> Vec<u8> {
-    let mut part = Part::of_table(path, &none()).unwrap();
-    let mut table = Table::open(part.path(), Mode::Append, &none()).unwrap();
-    table.append(items.len() as u64 / 4, &[items]).unwrap();
-    table.commit().unwrap();
-    drop(table);
-    part.finish().unwrap()
+/// First items and numbers of items of parts: complete superchunks, one that is not complete, the rest
+/// of it, a part of a chunk, and one after it.
+const RUNS: [[u64; 2]; 6] = [
+    [100, 32],
+    [200, 48],
+    [300, 48],
+    [400, 16],
+    [500, 40],
+    [600, 16],
+];
+
+/// Number of chunks of these parts that are copied. A part of a chunk is encoded, and with it the
+/// chunk before it in the same superchunk.
+fn copied(format: Format) -> u64 {
+    if format == Format::BlzRfc { 10 } else { 11 }
+}
+
+/// Options of a new container with chunks of 16 items, two in a superchunk.
+fn small_chunks(format: Format) -> Options {
+    let mut options = none().with(Opt::ChunkBytes, 64).unwrap();
+    if format == Format::BlzRfc {
+        options.set(Opt::SuperchunkChunks, 2).unwrap();
+    }
+    options
+}
+
+/// A container of one column: what differs between an array and a table.
+struct Column {
+    part: fn(&OsStr, &Options) -> Result<Part>,
+    append: fn(&OsStr, &[u8]) -> Result<()>,
+    read: fn(&OsStr) -> Vec<u8>,
+    data: fn(&OsStr, Format) -> std::path::PathBuf,
+}
+
+/// Commits parts with another codec, and compares their chunks with those of the container, which
+/// has 32 items.
+fn check_stored_chunks(path: &OsStr, format: Format, of: &Column) {
+    let part = |items: &[u8], options: &Options| {
+        let mut part = (of.part)(path, options).unwrap();
+        (of.append)(part.path(), items).unwrap();
+        let data = (of.data)(part.path(), format);
+        (part.finish().unwrap(), data)
+    };
+    let (mut tokens, mut all, mut stored) = (Vec::new(), bytes(0..32), Vec::new());
+    for [first, n] in RUNS {
+        let items = bytes(first..first + n);
+        let options = small_chunks(format).with(Opt::Codec, 5).unwrap();
+        let (token, data) = part(&items, &options);
+        stored.extend(stored_chunks(data, format, n / 16));
+        all.extend(items);
+        tokens.push(token);
+    }
+    commit_all(path, &tokens, &none()).unwrap();
+    assert_eq!((of.read)(path), all, "{format:?}");
+    let chunks = stored_chunks((of.data)(path, format), format, 2 + copied(format));
+    assert!(chunks[2..] == stored[..chunks.len() - 2], "{format:?}");
+
+    // a corrupt chunk of a part is named, and nothing is committed; without options, a part has the
+    // chunks of the container
+    let (token, data) = part(&bytes(0..32), &none());
+    let name = list(path).unwrap().remove(0);
+    damage(data, format);
+    let e = commit_all(path, &[token], &none()).unwrap_err();
+    assert!(e.status.is_corruption() && e.message.contains(&name), "{e}");
+    assert_eq!((of.read)(path), all, "{format:?}");
+}
+
+const DATASETS: [Format; 3] = [Format::Bcolz, Format::Blz, Format::BlzRfc];
+
+#[test]
+fn chunks_of_tables_are_copied_as_they_are_stored() {
+    for format in DATASETS {
+        let folder = Folder::new("chunks");
+        let path = folder.path("x");
+        let columns = [("a", Dtype::parse_argument("<i4").unwrap())];
+        let options = small_chunks(format);
+        let mut new = Table::create(&path, Mode::New, format, &columns, &options).unwrap();
+        new.append(32, &[&bytes(0..32)]).unwrap();
+        new.commit().unwrap();
+        drop(new);
+        let of = Column {
+            part: Part::of_table,
+            append: |path, items| {
+                let mut table = Table::open(path, Mode::Append, &none())?;
+                table.append(items.len() as u64 / 4, &[items])?;
+                table.commit()
+            },
+            read: |path| {
+                let table = Table::open(path, Mode::Read, &none()).unwrap();
+                let mut items = vec![0; table.rows() as usize * 4];
+                table
+                    .read_rows(0, (0, table.rows(), 1), &mut items)
+                    .unwrap();
+                items
+            },
+            data: |path, format| {
+                let path = std::path::Path::new(path);
+                path.join(if format == Format::BlzRfc {
+                    "data/a"
+                } else {
+                    "a/data"
+                })
+            },
+        };
+        check_stored_chunks(&path, format, &of);
+    }
+}
+
+/// Changes a byte of the second chunk.
+fn damage(data: std::path::PathBuf, format: Format) {
+    let chunks = stored_chunks(data.clone(), format, 2);
+    let file = data.join(match format {
+        Format::BlzRfc => "__1__.bin",
+        _ => "__1.blp",
+    });
+    let mut bytes = std::fs::read(&file).unwrap();
+    let n = chunks[1].len();
+    let at = bytes.windows(n).rposition(|now| now == chunks[1]).unwrap();
+    bytes[at + n / 2] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
 }
 
 #[test]

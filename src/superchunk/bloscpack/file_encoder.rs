@@ -2,7 +2,7 @@
 //! last of them is appended to in place.
 #![forbid(unsafe_code)]
 
-use super::chunk_encoder::widen;
+use super::chunk_encoder::{seal, widen};
 use super::head::default_spare;
 use super::header::{Dialect, Header};
 use super::writer::{container, part_name};
@@ -38,7 +38,18 @@ pub struct FileEncoder {
 impl FileEncoder {
     /// Encodes a complete file with this content.
     pub fn encode(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
-        let chunks = self.chunks(content, threads)?;
+        self.file(&self.chunks(content, threads)?, content.len())
+    }
+
+    /// Returns a complete file of these encoded chunks, which have no checksums yet, and this many
+    /// bytes of content.
+    pub fn file_of_stored(&self, chunks: Vec<Vec<u8>>, nbytes: usize) -> Result<Vec<u8>> {
+        let sealed = chunks.into_iter().map(|chunk| seal(chunk, self.sum));
+        self.file(&sealed.collect::<Result<Vec<_>>>()?, nbytes)
+    }
+
+    /// Returns a complete file of these chunks, each with its checksum.
+    fn file(&self, chunks: &[Vec<u8>], nbytes: usize) -> Result<Vec<u8>> {
         let mut header = Header {
             has_offsets: true,
             checksum: self.sum,
@@ -47,7 +58,7 @@ impl FileEncoder {
         let size = |n: usize| u32::try_from(n).ok();
         header.typesize = u8::try_from(self.params.typesize).unwrap_or(1);
         header.chunk_size = size(self.chunk_size);
-        header.last_chunk = size(content.len() - chunks.len().saturating_sub(1) * self.chunk_size);
+        header.last_chunk = size(nbytes - chunks.len().saturating_sub(1) * self.chunk_size);
         header.nchunks = Some(chunks.len() as u64);
         header.max_app_chunks = self.spare(chunks.len() as u64);
         let mut next = header.chunks_at();
