@@ -46,7 +46,8 @@ func PartOfBag(spec string, options ...Option) (*Part, error) {
 }
 
 // PartOfArray creates a part of an existing array, with rows to append to it. It is an array of the
-// same dtype without rows. Options: those of a new array in a frame.
+// same dtype without rows. Options: for bcolz, BLZ and the BLZ RFC layout, those of a new array of that
+// format; otherwise those of a new array in a frame.
 func PartOfArray(path string, options ...Option) (*Part, error) {
 	return newPart(path, options,
 		func(path *C.char, o *C.holdall_options, c *call, out **C.holdall_part) C.holdall_status {

@@ -40,11 +40,13 @@ holdall_status holdall_part_of_bag(const char *spec,
 
 /* Creates a part of an existing array. start and shape NULL: an array of the same dtype without
  * rows, whose rows are appended. Otherwise the box from start on, ndim lengths each, whose
- * items, zeros or the fill value at first, replace those of the array. Options: those of a new
- * array in a frame.
+ * items, zeros or the fill value at first, replace those of the array. Options: for rows of
+ * bcolz, BLZ and the BLZ RFC layout, those of a new array of that format; otherwise those of a
+ * new array in a frame.
  *
  * If the array is in a frame, and the box or the rows begin and end with its chunks or end with
- * it, chunks are not encoded again. Of boxes that overlap, the last one counts.
+ * it, chunks are not encoded again. Nor are complete chunks of rows in the other three formats,
+ * if they begin with a chunk of the array. Of boxes that overlap, the last one counts.
  *
  * Returns:
  * - HOLDALL_E_RANGE: the box is not within the array.

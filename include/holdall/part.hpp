@@ -16,7 +16,8 @@ public:
     {
         return opened(options, holdall_part_of_bag, spec.path());
     }
-    // Rows to append to an existing array. Options of a new array in a frame, also of of_box().
+    // Rows to append to an existing array. Options: for bcolz, BLZ and the BLZ RFC layout, those of
+    // a new array of that format; otherwise, and of of_box(), those of a new array in a frame.
     static part of_array(const location &at, const options &options = {})
     {
         return opened(options, holdall_part_of_array, at.path(), std::uint32_t{0}, nullptr, nullptr);

@@ -56,8 +56,9 @@ impl Part {
     /// Creates a part of an array, with rows to append to it. It is an array of the same dtype
     /// without rows.
     ///
-    /// Where the array is in a frame and rows before those of the part fill its chunks, the chunks
-    /// are not encoded again. The options are those of a new array in a frame.
+    /// Where rows before those of the part fill the chunks of the array, complete chunks of frames,
+    /// bcolz, BLZ and the BLZ RFC layout are not encoded again. The options are those of a new array
+    /// of that format for the last three, and otherwise those of a new array in a frame.
     pub fn of_array(path: impl AsRef<OsStr>, options: &Options) -> Result<Part> {
         let part = parts::Part::of_array(path.as_ref(), None, options.get()?);
         part.map(Part).map_err(Error)

@@ -1,12 +1,45 @@
-//! What datasets take over from existing ones: their encoding, and chunks as they are stored.
+//! Datasets like existing ones, so that chunks can be copied as they are stored.
 #![forbid(unsafe_code)]
 
-use super::create;
+use super::create::{self, ArraySpec};
 use crate::array::Array;
 use crate::blosc::{self, Codec, StoredCodec};
 use crate::checksum::Checksum;
+use crate::dtype::numpy_meta::Order;
 use crate::error::Result;
+use crate::format::Format;
 use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::Mode;
+use std::ffi::OsStr;
+
+/// Creates a dataset without rows in the format of an array, and with its chunks and encoding where
+/// the options do not set them. Returns `None` if the array is not a dataset in chunks of rows.
+pub fn create(array: &Array, path: &OsStr, options: &Options) -> Result<Option<Array>> {
+    let is_dataset = matches!(array.format(), Format::Bcolz | Format::Blz | Format::BlzRfc);
+    if !is_dataset || array.is_chunked() || array.order() != Order::C {
+        return Ok(None);
+    }
+    let mut options = options.clone();
+    inherit(&mut options, array)?;
+    inherit_no_checksum(&mut options, array)?;
+    let precision = array.encoding().precision;
+    if let (None, Some(bits)) = (options.given(Opt::Precision), precision) {
+        options.set(Opt::Precision, bits.into())?;
+    }
+    if let (None, Some(value)) = (options.given_bytes(Opt::Fill), array.fill()?) {
+        options.set_bytes(Opt::Fill, value)?;
+    }
+    let shape = [&[0], array.shape().get(1..).unwrap_or_default()].concat();
+    let is_given = options.given(Opt::ChunkBytes).is_some();
+    let new = ArraySpec {
+        dtype: &array.dtype_text(),
+        shape: &shape,
+        // rows without items have no chunk shape
+        chunks: Some(array.chunkshape()).filter(|shape| !is_given && !shape.contains(&0)),
+        format: array.format(),
+    };
+    create::create(path, Mode::New, &new, &options).map(Some)
+}
 
 /// Appends the rows of an array of the same dtype: complete chunks as they are stored, where that is
 /// possible. On failure some of them may be appended.

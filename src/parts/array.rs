@@ -1,7 +1,8 @@
-//! Parts of arrays: frames with the items of a box, or with rows to append.
+//! Parts of arrays: frames with the items of a box, or with rows to append. Rows of a dataset are in a
+//! dataset of the same format.
 //!
 //! Where the array is a frame as well, with chunks that begin at the same items, the chunks are
-//! copied as they are stored.
+//! copied as they are stored. So are complete chunks of a dataset.
 #![forbid(unsafe_code)]
 
 use super::files::Parts;
@@ -9,8 +10,7 @@ use super::token::Token;
 use super::{Attempt, Commit, check_items, ends_with, of_part};
 use crate::alloc;
 use crate::array::Array;
-use crate::dataset::create::copy_rows;
-use crate::dataset::open;
+use crate::dataset::{like, open};
 use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::options::Options;
@@ -25,14 +25,18 @@ pub fn create(
     options: &Options,
 ) -> Result<()> {
     let array = open::open(path, Mode::Read, &Options::new())?;
-    let shape = match of_box {
+    let mut new = match of_box {
         Some([start, shape]) => {
             check_box(&array, start, shape)?;
-            shape.to_vec()
+            array.create_like(part, shape, options)
         }
-        None => without_rows(&array)?,
-    };
-    array.create_like(part, &shape, options)?.commit()
+        None => {
+            let shape = without_rows(&array)?;
+            let dataset = like::create(&array, part, options)?;
+            dataset.map_or_else(|| array.create_like(part, &shape, options), Ok)
+        }
+    }?;
+    new.commit()
 }
 
 /// Returns the shape of an array like this one that has no rows.
@@ -168,7 +172,7 @@ fn put(array: &mut Array, part: &Array, token: &Token) -> Result<()> {
 fn append_rows(array: &mut Array, part: &Array) -> Result<()> {
     if !matches!(array.format(), Format::B2nd | Format::Caterva) {
         let limit = array.memory_limit();
-        return copy_rows(part, array, limit, &mut |_| Ok(())).map(|_| ());
+        return like::append_rows(part, array, limit);
     }
     let mut start = vec![0; array.shape().len()];
     let mut shape = array.shape().to_vec();

@@ -8,8 +8,9 @@ use super::*;
 use crate::array::NewTiled;
 use crate::bag::ShardPath;
 use crate::bag::spec::Set;
-use crate::io::Folder;
+use crate::dataset::create::create_in;
 use crate::io::sim::{self, Scenario, SimDisk, StateCounts};
+use crate::io::{Access, Folder};
 use std::sync::Arc;
 
 const NAME: &str = "x.bagz";
@@ -193,6 +194,76 @@ fn a_power_failure_leaves_an_array_without_or_with_all_parts() {
             Ok(rows)
         };
         check(&mut counts, format!("array {appends}"), disk, &act, &read);
+    }
+    counts.assert_complete(10);
+}
+
+/// Creates a disk with a dataset of rows of this value.
+fn dataset(format: Format, rows: u64, value: u8) -> SimDisk {
+    let disk = SimDisk::default();
+    let new = ArraySpec {
+        dtype: "<u1",
+        shape: &[0, 5],
+        chunks: Some(&[4, 5]),
+        format,
+    };
+    let mut options = none();
+    if format == Format::BlzRfc {
+        options.set(Opt::SuperchunkChunks, 2).unwrap();
+    }
+    let mut array = create_in(&disk.folder(), Mode::New, &new, &options).unwrap();
+    let items = vec![value; rows as usize * 5];
+    array.append(0, rows, &items).unwrap();
+    array.commit().unwrap();
+    disk
+}
+
+#[test]
+fn a_power_failure_leaves_a_dataset_without_or_with_all_parts() {
+    let mut counts = StateCounts::of("parts of datasets");
+    // the superchunks of the last commit are complete, or not
+    for (format, old) in [
+        (Format::Bcolz, 8),
+        (Format::BlzRfc, 8),
+        (Format::BlzRfc, 12),
+    ] {
+        let disk = dataset(format, old, 0);
+        let name = OsStr::new("x");
+        // the chunks of the parts are on disks that do not fail; files stand for the parts
+        let contents = [12, 10, 16].map(|rows| dataset(format, rows, rows as u8));
+        let parts = Parts::beside(&disk.folder(), name, "");
+        let token = |i: u8| {
+            let id = PartId([i; 16]);
+            let file = disk.folder().create(&parts.name_of("", id), name).unwrap();
+            file.write_at(0, &[i]).unwrap();
+            let array = open::open_in(&contents[usize::from(i)].folder(), Mode::Read, &none());
+            Token {
+                kind: Kind::Array,
+                id,
+                items: array.unwrap().shape()[0],
+                beside: Beside::default(),
+                start: None,
+            }
+        };
+        let tokens = [0, 1, 2].map(token);
+        disk.make_durable();
+        let act = |folder: Arc<dyn Folder>| {
+            let parts = Parts::beside(&folder, name, "");
+            let open = |token: &Token| {
+                folder.open(&parts.name_of("", token.id), Access::Read)?;
+                let i = usize::from(token.id.0[0]);
+                open::open_in(&contents[i].folder(), Mode::Read, &none())
+            };
+            let array = open::open_in(&folder, Mode::Append, &none())?;
+            commit_to(array, &parts, &tokens, &open)
+        };
+        let read = |folder: Arc<dyn Folder>| {
+            let array = open::open_in(&folder, Mode::Read, &none())?;
+            let mut all = vec![0; array.nbytes() as usize];
+            array.read(&[0, 0], array.shape(), None, &mut all, None)?;
+            Ok(all.chunks(5).map(<[u8]>::to_vec).collect())
+        };
+        check(&mut counts, format!("{format:?} {old}"), disk, &act, &read);
     }
     counts.assert_complete(10);
 }

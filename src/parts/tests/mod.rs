@@ -5,6 +5,7 @@ mod disk;
 use super::*;
 use crate::array::Array;
 use crate::bag::{Bag, Mode as BagMode, Writer};
+use crate::blosc::filter::truncate_in_place;
 use crate::dataset::any;
 use crate::dataset::create::ArraySpec;
 use crate::dataset::open;
@@ -379,6 +380,36 @@ fn check_stored_chunks(path: &OsStr, format: Format, of: &Column) {
 const DATASETS: [Format; 3] = [Format::Bcolz, Format::Blz, Format::BlzRfc];
 
 #[test]
+fn chunks_of_datasets_are_copied_as_they_are_stored() {
+    for format in DATASETS {
+        let folder = Folder::new("runs");
+        let path = folder.path("x");
+        let new = ArraySpec {
+            dtype: "<i4",
+            shape: &[0],
+            chunks: None,
+            format,
+        };
+        let options = small_chunks(format);
+        let mut array = any::create(&path, Mode::New, &new, None, &options).unwrap();
+        array.append(0, 32, &bytes(0..32)).unwrap();
+        array.commit().unwrap();
+        drop(array);
+        let of = Column {
+            part: |path, options| Part::of_array(path, None, options),
+            append: |path, items| {
+                let mut array = open::open(path, Mode::Append, &none())?;
+                array.append(0, items.len() as u64 / 4, items)?;
+                array.commit()
+            },
+            read: |path| content(path).1,
+            data: |path, _| std::path::Path::new(path).join("data"),
+        };
+        check_stored_chunks(&path, format, &of);
+    }
+}
+
+#[test]
 fn chunks_of_tables_are_copied_as_they_are_stored() {
     for format in DATASETS {
         let folder = Folder::new("chunks");
@@ -415,6 +446,33 @@ fn chunks_of_tables_are_copied_as_they_are_stored() {
         };
         check_stored_chunks(&path, format, &of);
     }
+}
+
+#[test]
+fn rows_of_less_precision_are_truncated() {
+    let folder = Folder::new("precision");
+    let path = folder.path("x");
+    let options = small_chunks(Format::BlzRfc)
+        .with(Opt::Precision, 4)
+        .unwrap();
+    let new = ArraySpec {
+        dtype: "<f4",
+        shape: &[0],
+        chunks: None,
+        format: Format::BlzRfc,
+    };
+    let mut array = any::create(&path, Mode::New, &new, None, &options).unwrap();
+    array.commit().unwrap();
+    drop(array);
+    let items: Vec<u8> = (0..40)
+        .flat_map(|i| (1.0 + i as f32 / 77.0).to_le_bytes())
+        .collect();
+    let mut expected = items.clone();
+    truncate_in_place(4, 4, &mut expected).unwrap();
+    assert_ne!(items, expected);
+    let token = array_part(&path, None, |array| array.append(0, 40, &items));
+    commit_all(&path, &[token], &none()).unwrap();
+    assert_eq!(content(&path).1, expected);
 }
 
 /// Changes a byte of the second chunk.
