@@ -16,6 +16,8 @@
  *    first shard, superchunks that a dataset does not include. The next writer with the same name
  *    removes or replaces them.
  *
+ * Containers of other kinds, such as tables, are written in parts: holdall_mpi_parts_commit().
+ *
  * docs/mpi.md describes the cost of each function on many ranks; examples/mpi has programs.
  */
 #ifndef HOLDALL_MPI_H
@@ -86,6 +88,15 @@ static inline holdall_status holdall_mpi_writer_commit(holdall_mpi_writer *w, ho
  * Collective, so that the folder is removed last. */
 static inline void holdall_mpi_writer_close(holdall_mpi_writer *w);
 
+/* Commits parts that ranks wrote: records or rows are appended in the order of the ranks, boxes of
+ * an array replace its items. All of them are committed, or none. `path`, `options`: those of
+ * holdall_parts_commit(), which rank 0 calls. `token` is that of this rank's part
+ * (holdall_part_finish()); NULL: it has none. The call may be repeated after a failure, with the
+ * same tokens. After ranks were killed, repair the container: this removes their parts.
+ * Statuses: those of holdall_parts_commit(). */
+static inline holdall_status holdall_mpi_parts_commit(MPI_Comm comm, const char *path, const void *token,
+    const holdall_options *options, holdall_error *err);
+
 /* Opens an array in local files for reading, on all ranks. Only rank 0 reads the metadata and sends
  * them to the others. Each rank then reads by itself. No writer may be active while the array is
  * open, because files are identified by name: reads of changed files are errors, if the files have
@@ -117,5 +128,6 @@ static inline holdall_status holdall_mpi_agree(MPI_Comm comm, holdall_status sta
 #include "holdall_mpi/arrays.h"
 #include "holdall_mpi/bags.h"
 #include "holdall_mpi/open.h"
+#include "holdall_mpi/parts.h"
 
 #endif /* HOLDALL_MPI_H */

@@ -1,4 +1,4 @@
-"""Tests bags, datasets and frames that four ranks write, with the programs of examples/mpi.
+"""Tests bags, datasets, frames and parts that four ranks write, with the programs of examples/mpi.
 
 The files are those that one process writes with the library alone. Any number of ranks reads them,
 and ranks that are killed leave the last commit. HOLDALL_MPI_PROGRAMS is the folder with the
@@ -226,10 +226,36 @@ class Mpi(unittest.TestCase):
             },
         )
 
-    def test_the_page_shows_the_example(self):
+    def test_parts_of_a_table_are_committed_in_the_order_of_the_ranks(self):
+        path = self.folder / "table"
+        rows = 0
+        for more in (10001, 2, 5000):  # two ranks have no part of two rows
+            self.run_ranks(4, "parts", "write", path, more)
+            rows += more
+            for ranks in (3, 4):
+                self.assertEqual(
+                    self.run_ranks(ranks, "parts", "read", path), f"{rows} rows, 0 that are wrong"
+                )
+        self.assertEqual(self.parts(), [], "and nothing else is left")
+
+    def parts(self):
+        return [name for name in os.listdir(self.folder) if ".holdall-parts" in name]
+
+    def test_a_part_that_cannot_be_committed_is_reported_to_all(self):
+        path = self.folder / "table"
+        self.run_ranks(4, "parts", "write", path, 10)
+        with h.Table(path, h.APPEND):
+            self.refused("rank 0: ", 4, "parts", "write", path, 10)
+        self.assertEqual(self.run_ranks(4, "parts", "read", path), "10 rows, 0 that are wrong")
+        h.repair(path)
+        self.assertEqual(self.parts(), [])
+
+    def test_the_page_shows_the_examples(self):
         page = (h.ROOT / "docs/mpi.md").read_text()
-        shown = page.split("```c\n")[1].split("```")[0]
-        self.assertIn(shown, (h.ROOT / "examples/mpi/arrays.c").read_text())
+        shown = [code.split("```")[0] for code in page.split("```c\n")[1:]]
+        self.assertEqual(len(shown), 2)
+        for code, example in zip(shown, ("arrays.c", "parts.c")):
+            self.assertIn(code, (h.ROOT / "examples/mpi" / example).read_text())
 
     def test_one_job_holds_the_lock_at_a_time(self):
         for kind in ("blz", "b2nd"):
@@ -367,6 +393,26 @@ class Mpi(unittest.TestCase):
                 with h.Bag(spec) as bag:
                     self.assertEqual(bag.read_range(), records)
         print(f"sets: {kills} ranks killed, {lost} times before the commit", file=sys.stderr)
+
+    def test_ranks_that_are_killed_leave_a_table_without_or_with_all_parts(self):
+        rng = random.Random(f"{SEED} parts")
+        path, more = self.folder / "table", 200000
+        within = self.duration("parts", "write", path, more)
+        rows, kills, lost = more, 0, 0
+        for trial in range(KILLS):
+            with self.subTest(trial=trial, seed=SEED):
+                kills += self.kill_one(rng, within, trial, self.folder, "parts", "write", path, more)
+                with h.Table(path) as table:
+                    self.assertIn(len(table), (rows, rows + more))
+                    lost += len(table) == rows
+                    rows = len(table)
+                h.repair(path)
+                self.assertEqual(self.parts(), [])
+        self.run_ranks(4, "parts", "write", path, 10)
+        self.assertEqual(
+            self.run_ranks(4, "parts", "read", path), f"{rows + 10} rows, 0 that are wrong"
+        )
+        print(f"parts: {kills} ranks killed, {lost} times before the commit", file=sys.stderr)
 
 
 if __name__ == "__main__":
