@@ -1,5 +1,5 @@
-/* parts write NAME ROWS: all ranks append ROWS rows to a table, which is created if it does not exist,
- *                        with one commit. Each rank writes a part of its own.
+/* parts write NAME ROWS: all ranks append ROWS rows to a table, with one commit. Each rank writes a
+ *                        part of its own. The table is created if it does not exist.
  * parts read NAME:       each rank reads its share of the rows, and compares it */
 #include <holdall_mpi.h>
 #include <inttypes.h>
@@ -91,8 +91,8 @@ static void read_rows(const char *name, int rank, int ranks) {
             wrong += rows[i] != at + i || halves[i] != (double)(at + i) / 2;
     }
     MPI_Reduce(&wrong, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (rank == 0)
-        printf("%" PRIu64 " rows, %" PRIu64 " that are wrong\n", holdall_table_row_count(table), all);
+    const uint64_t found = holdall_table_row_count(table);
+    if (rank == 0) printf("%" PRIu64 " rows, %" PRIu64 " that are wrong\n", found, all);
     holdall_table_close(table);
 }
 

@@ -401,7 +401,8 @@ class Mpi(unittest.TestCase):
         rows, kills, lost = more, 0, 0
         for trial in range(KILLS):
             with self.subTest(trial=trial, seed=SEED):
-                kills += self.kill_one(rng, within, trial, self.folder, "parts", "write", path, more)
+                command = "parts", "write", path, more
+                kills += self.kill_one(rng, within, trial, self.folder, *command)
                 with h.Table(path) as table:
                     self.assertIn(len(table), (rows, rows + more))
                     lost += len(table) == rows
