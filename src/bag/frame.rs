@@ -283,7 +283,7 @@ impl Source for FileSource<'_> {
                 .map(|b| dst.copy_from_slice(b))
                 .is_some()
         };
-        if self.file.is_in_memory() {
+        if self.file.bytes().is_some() {
             return self.file.read_exact_at(at, dst).map(|()| true);
         }
         let have = {
