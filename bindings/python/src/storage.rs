@@ -5,6 +5,7 @@ use crate::errors::{Callbacks, Raised, exception, store};
 use holdall::{Location, MemoryStorage, Storage};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyMemoryView, PyString, PyTuple};
 use std::ffi::OsString;
 use std::io::{Error, ErrorKind};
@@ -43,7 +44,8 @@ pub fn path(value: &Bound<'_, PyAny>) -> PyResult<OsString> {
     if value.is_instance_of::<PyString>() {
         return value.extract();
     }
-    let encoded = value.py().import("os")?.call_method1("fspath", (value,))?;
+    static FSPATH: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let encoded = FSPATH.import(value.py(), "os", "fspath")?.call1((value,))?;
     if let Ok(bytes) = encoded.cast::<PyBytes>() {
         let decoded = value
             .py()
