@@ -59,7 +59,7 @@ def write_ours(path, given):
 
 
 def write_theirs(path, given):
-    with bagz.Writer(str(path)) as writer:
+    with bagz.Writer(path) as writer:
         for record in given:
             writer.write(record)
 
@@ -92,9 +92,9 @@ def on_threads(n, read, batches):
 
 
 def compare(folder, name, given):
-    path = folder / (name + ".bagz")
+    path = str(folder / (name + ".bagz"))
     write_theirs(path, given)
-    ours, theirs = holdall.Bag(path, io="map", threads=1), bagz.Reader(str(path))
+    ours, theirs = holdall.Bag(path, io="map", threads=1), bagz.Reader(path)
     both = holdall.Bag(path, io="map")
     indices = random.Random(2).choices(range(RECORDS), k=CHOSEN)
     batches = [indices[i : i + AT_ONCE] for i in range(0, CHOSEN, AT_ONCE)]
@@ -116,15 +116,15 @@ def compare(folder, name, given):
         "append and commit",
         1.5,
         len(written),
-        lambda: write_ours(folder / "ours.bagz", written),
-        lambda: write_theirs(folder / "theirs.bagz", written),
+        lambda: write_ours(str(folder / "ours.bagz"), written),
+        lambda: write_theirs(str(folder / "theirs.bagz"), written),
     )
     row(
         "open, len, close",
         1,
         OPENED,
         lambda: opened(lambda: holdall.Bag(path, io="map")),
-        lambda: opened(lambda: bagz.Reader(str(path))),
+        lambda: opened(lambda: bagz.Reader(path)),
     )
     row(
         "batches, 2 Python threads, 1",
