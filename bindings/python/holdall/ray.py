@@ -1,10 +1,16 @@
-"""Ray Data: bags, tables and arrays as datasets.
+"""Ray Data: bags, tables and arrays as datasets, and datasets written to them.
 
     >>> trips = holdall.ray.read_table("trips.bcolz", columns=["km"])
     >>> trips.sum("km")
+    >>> holdall.ray.write_table(trips.filter(expr="km > 10"), "long.bcolz")
 
 Workers open the container by its path. A worker that finds another version of it, because it was
 changed while the job runs, raises StateError.
+
+The functions that write append with one commit: each task writes a part, and the driver commits the
+parts in the order of the dataset, if Ray keeps it (DataContext.execution_options.preserve_order).
+After an error, or a crash, the container has what it had; holdall.repair() removes parts that were
+left beside it.
 """
 
 try:
@@ -15,8 +21,9 @@ except ImportError as error:
     raise ImportError("holdall.ray needs Ray Data: pip install 'holdall[ray]'") from error
 
 import functools
+import os
 
-from . import Array, Bag, Table
+from . import Array, ArrayPart, Bag, BagPart, Table, TablePart, commit_parts
 
 
 def _read(handle, split):
@@ -88,3 +95,51 @@ def read_array(path, ray_options=None, **options):
     ray_options: as for read_bag(). options: as for holdall.Array().
     """
     return ray.data.read_datasource(_Source(Array(path, **options)), **(ray_options or {}))
+
+
+class _Sink(ray.data.Datasink):
+    """Appends the blocks of each task to a part, and commits the parts."""
+
+    def __init__(self, path, part, column, options):
+        self._path, self._part, self._column = os.fspath(path), part, column
+        self._options = options
+
+    def write(self, blocks, ctx):
+        with self._part(self._path, **self._options) as part:
+            for block in map(BlockAccessor.for_block, blocks):
+                if self._part is BagPart:
+                    part.extend(block.to_arrow()[self._column].to_pylist())
+                else:
+                    part.append(block.to_numpy(self._column) if self._column else block.to_arrow())
+            return ctx.task_idx, part.finish()
+
+    def on_write_complete(self, write_result):
+        commit_parts(self._path, [token for _, token in sorted(write_result.write_returns)])
+
+
+def write_bag(dataset, spec, column="record", ray_options=None, **options):
+    """Appends a column of bytes to a bag, which is created if it does not exist, or writes a set.
+
+    spec: a path that the workers have, too. "lines@*.bagz" is a new set of one shard per task.
+    ray_options: a dict of arguments of Dataset.write_datasink(), such as concurrency. options: as
+    for holdall.BagWriter().
+
+    Raises an error if the set exists, or a value is null or not bytes.
+    """
+    dataset.write_datasink(_Sink(spec, BagPart, column, options), **(ray_options or {}))
+
+
+def write_table(dataset, path, ray_options=None, **options):
+    """Appends rows to a table that exists. ray_options, options: as for write_bag().
+
+    Raises an error for other columns, or if a value is null or would change.
+    """
+    dataset.write_datasink(_Sink(path, TablePart, None, options), **(ray_options or {}))
+
+
+def write_array(dataset, path, column="data", ray_options=None, **options):
+    """Appends a column to an array that exists, along its first axis.
+
+    ray_options, options: as for write_bag(). Raises an error if a value would change.
+    """
+    dataset.write_datasink(_Sink(path, ArrayPart, column, options), **(ray_options or {}))

@@ -1,12 +1,16 @@
-"""Spark 4: tables and bags as a data source.
+"""Spark 4: tables and bags as a data source, for reading and appending.
 
     >>> spark.dataSource.register(holdall.spark.Source)
     >>> trips = spark.read.format("holdall").option("columns", "km,code").load("trips.bcolz")
-    >>> lines = spark.read.format("holdall").load("lines@*.bagz")
+    >>> trips.where("km > 10").write.format("holdall").mode("append").save("long.bcolz")
 
-A bag has the column "record" of bytes. Options of holdall.Table() and holdall.Bag() are options of
-the reader: option("threads", 1). Executors open the container by its path. One that finds another
-version of it, because it was changed while the job runs, raises StateError.
+A bag has the column "record" of bytes. Options of holdall.Table() and holdall.Bag(), or of
+holdall.TablePart() and holdall.BagPart(), are options of the source: option("threads", 1).
+Executors open the container by its path. One that finds another version of it, because it was
+changed while the job runs, raises StateError.
+
+Each task writes a part, and the driver commits the parts, in their order. After an error, or a
+crash, the container has what it had; holdall.repair() removes parts that were left beside it.
 """
 
 try:
@@ -20,7 +24,7 @@ except ImportError as error:
 import json
 import os
 
-from . import Bag, Table, _errors, _items
+from . import Bag, BagPart, Table, TablePart, _errors, _items, commit_parts, discard_parts
 
 
 def _options(given):
@@ -69,11 +73,44 @@ class _Reader(datasource.DataSourceReader):
             yield batch.cast(self._schema)  # in the units of Spark; an error if a value changes
 
 
-class Source(datasource.DataSource):
-    """The format "holdall" of spark.read, after spark.dataSource.register().
+class _Written(datasource.WriterCommitMessage):
+    """The token of a part, which Spark sends to the driver."""
 
-    Options: "columns": names of columns of a table, separated by commas; "partitions": the number
-    of partitions, at most; options of opening.
+    def __init__(self, token):
+        self.token = token
+
+
+class _Writer(datasource.DataSourceArrowWriter):
+    """Writes the rows of each task to a part. `schema`: that of the table, None for a bag."""
+
+    def __init__(self, path, schema, options):
+        self._path, self._schema, self._options = path, schema, options
+
+    def write(self, iterator):
+        with (TablePart if self._schema else BagPart)(self._path, **self._options) as part:
+            for batch in iterator:
+                if self._schema:
+                    batch = batch.select(self._schema.names).cast(self._schema)
+                    part.append(pyarrow.Table.from_batches([batch]))
+                else:
+                    part.extend(batch.column("record").to_pylist())
+            return _Written(part.finish())
+
+    def commit(self, messages):
+        commit_parts(self._path, [message.token for message in messages])
+
+    def abort(self, messages):
+        discard_parts(self._path, [message.token for message in messages if message])
+
+
+class Source(datasource.DataSource):
+    """The format "holdall" of spark.read and DataFrame.write, after spark.dataSource.register().
+
+    Options of reading: "columns": names of columns of a table, separated by commas; "partitions":
+    the number of partitions, at most; options of opening.
+
+    Only the mode "append" writes: to a table that exists, to a bag, which is created if it does not
+    exist, or to a new set such as "lines@*.bagz".
 
     Raises TypeError for containers of other kinds, KeyError if there is no such column. Spark has
     no unsigned integers: columns of them need a schema, as in spark.read.schema("id long").
@@ -98,3 +135,16 @@ class Source(datasource.DataSource):
         partitions = max(handle.stored_bytes >> 26, 2 * (os.cpu_count() or 1))
         partitions = int(self.options.get("partitions", partitions))
         return _Reader(handle, to_arrow_schema(schema), partitions)
+
+    def writer(self, schema, overwrite):
+        options = _options(self.options)
+        path, names = options.pop("path"), schema.names
+        if overwrite:
+            raise _errors.ArgumentError(f'{path}: expected mode("append"), found overwrite')
+        stored, expected = None, ["record"]
+        if os.path.isdir(path):
+            with Table(path) as table, pyarrow.RecordBatchReader.from_stream(table) as stream:
+                stored, expected = stream.schema, stream.schema.names
+        if sorted(names) != sorted(expected):
+            raise _errors.ArgumentError(f"{path}: expected columns {expected}, found {names}")
+        return _Writer(path, stored, options)
