@@ -7,10 +7,8 @@
 A bag has the column "record" of bytes. Options of holdall.Table() and holdall.Bag(), or of
 holdall.TablePart() and holdall.BagPart(), are options of the source: option("threads", 1).
 Executors open the container by its path. One that finds another version of it, because it was
-changed while the job runs, raises StateError.
-
-Each task writes a part, and the driver commits the parts, in their order. After an error, or a
-crash, the container has what it had; holdall.repair() removes parts that were left beside it.
+changed while the job runs, raises StateError. Each task writes a part, and the driver commits the
+parts. After an error, or a crash, the container has what it had; repair() removes parts.
 """
 
 try:
@@ -87,14 +85,16 @@ class _Writer(datasource.DataSourceArrowWriter):
         self._path, self._schema, self._options = path, schema, options
 
     def write(self, iterator):
-        with (TablePart if self._schema else BagPart)(self._path, **self._options) as part:
+        if self._schema is None:
+            with BagPart(self._path, **self._options) as bag:
+                for batch in iterator:
+                    bag.extend(batch.column("record").to_pylist())
+                return _Written(bag.finish())
+        with TablePart(self._path, **self._options) as table:
             for batch in iterator:
-                if self._schema:
-                    batch = batch.select(self._schema.names).cast(self._schema)
-                    part.append(pyarrow.Table.from_batches([batch]))
-                else:
-                    part.extend(batch.column("record").to_pylist())
-            return _Written(part.finish())
+                batch = batch.select(self._schema.names).cast(self._schema)
+                table.append(pyarrow.Table.from_batches([batch]))
+            return _Written(table.finish())
 
     def commit(self, messages):
         commit_parts(self._path, [message.token for message in messages])
