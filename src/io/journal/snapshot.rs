@@ -146,19 +146,19 @@ impl<'a> Snapshot<'a> {
         }
     }
 
-    /// Reads as if there were no journal, which is looked for after each file is open. Returns
-    /// `None` if there is one, and on any error.
+    /// Reads as if there were no journal, which is looked for after each file is open. If there is
+    /// one, that is an error.
     fn without_journal<T>(
         c: &'a Container,
         read: impl Fn(&Snapshot<'_>) -> Result<T>,
-    ) -> Option<(Snapshot<'a>, T)> {
+    ) -> Result<(Snapshot<'a>, T)> {
         let snap = Snapshot {
             container: c,
             hot: None,
             looked: false,
             opened: Mutex::new(Vec::new()),
         };
-        read(&snap).ok().map(|found| (snap, found))
+        read(&snap).map(|found| (snap, found))
     }
 
     /// Returns `None` if a writer interfered.
@@ -167,10 +167,12 @@ impl<'a> Snapshot<'a> {
         read: impl Fn(&Snapshot<'_>) -> Result<T>,
         waited: &WaitTime,
     ) -> Result<Option<(Snapshot<'a>, T)>> {
-        if !c.folder.is_store()
-            && let Some(made) = Snapshot::without_journal(c, &read)
-        {
-            return Ok(Some(made));
+        if !c.folder.is_store() {
+            match Snapshot::without_journal(c, &read) {
+                Ok(made) => return Ok(Some(made)),
+                Err(e) if e.status == Status::Cancelled => return Err(e),
+                Err(_) => {} // may be due to a journal
+            }
         }
         let snap = Snapshot {
             container: c,
