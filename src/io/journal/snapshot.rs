@@ -20,8 +20,6 @@ const RENAME_GAP: Duration = Duration::from_millis(10);
 pub struct Snapshot<'a> {
     container: &'a Container,
     hot: Option<HotJournal>,
-    /// Whether the journal was looked for before the first file is opened.
-    looked: bool,
     opened: Mutex<Vec<Opened>>,
 }
 
@@ -155,7 +153,6 @@ impl<'a> Snapshot<'a> {
         let snap = Snapshot {
             container: c,
             hot: None,
-            looked: false,
             opened: Mutex::new(Vec::new()),
         };
         read(&snap).map(|found| (snap, found))
@@ -177,7 +174,6 @@ impl<'a> Snapshot<'a> {
         let snap = Snapshot {
             container: c,
             hot: load_any(c)?,
-            looked: true,
             opened: Mutex::new(Vec::new()),
         };
         match read(&snap) {
@@ -205,13 +201,7 @@ impl<'a> Snapshot<'a> {
     pub fn folder(&self) -> Result<Arc<dyn Folder>> {
         let folder = &self.container.folder;
         let Some(hot) = &self.hot else {
-            if !self.looked && !self.same_journal()? {
-                return Err(fail!(
-                    Busy,
-                    "{}: it is being changed",
-                    folder.show(&self.container.main)
-                ));
-            }
+            self.check_journal(&self.container.main)?;
             return Ok(folder.clone());
         };
         let mut swapped = Vec::new();
@@ -314,11 +304,17 @@ impl<'a> Snapshot<'a> {
             });
         // Reads are consistent if no change is in progress now and the length does not change: a
         // later change leaves its journal or has ended.
+        self.check_journal(name)?;
+        Ok(file)
+    }
+
+    /// Returns an error if a change of the container, and thus of this file, has begun or ended.
+    fn check_journal(&self, name: &OsStr) -> Result<()> {
         if self.same_journal()? {
-            Ok(file)
-        } else {
-            Err(fail!(Busy, "{}: it is being changed", folder.show(name)))
+            return Ok(());
         }
+        let shown = self.container.folder.show(name);
+        Err(fail!(Busy, "{shown}: it is being changed"))
     }
 
     /// Opens a file that is being changed, in its state before the change.
