@@ -7,8 +7,7 @@
 
 pub mod ordered;
 
-use crate::os;
-use crate::progress;
+use crate::{alloc, os, progress};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -21,6 +20,10 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 
 /// Upper bound of the number of threads, whatever is requested.
 const MAX_THREADS: usize = 1024;
+/// Stack size of a thread of the pool.
+const STACK: usize = 2 << 20;
+/// Memory that the C library may reserve, beside the stacks, while the threads of the pool start.
+const START: usize = 2 << 20;
 /// Iterations of the spin loop before the calling thread sleeps: some tens of microseconds.
 const SPIN_ITERATIONS: usize = 2000;
 
@@ -98,20 +101,33 @@ fn pool() -> Option<&'static rayon_core::ThreadPool> {
     let me = os::process();
     match OWNER.compare_exchange(0, me, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
-            let created = rayon_core::ThreadPoolBuilder::new()
-                .num_threads(processors().saturating_sub(1).max(1))
-                .thread_name(|i| format!("holdall-{i}"))
-                // set explicitly, so that the environment is not read
-                .stack_size(2 << 20)
-                .start_handler(register)
-                .build()
-                .ok();
-            let _ = POOL.set(created);
+            let _ = POOL.set(create_pool(processors().saturating_sub(1).max(1)));
         }
         Err(owner) if owner != me => return None,
         Err(_) => {}
     }
     POOL.get()?.as_ref()
+}
+
+/// Creates the pool, and returns after each of its threads has started. Returns `None` if a thread
+/// cannot be created.
+///
+/// A thread that starts without memory for its thread-local variables aborts the process. So
+/// memory for all threads must be free before, and the caller allocates nothing meanwhile.
+fn create_pool(threads: usize) -> Option<rayon_core::ThreadPool> {
+    drop(alloc::zeroed(threads * STACK + START).ok()?);
+    let pool = rayon_core::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|i| format!("holdall-{i}"))
+        // set explicitly, so that the environment is not read
+        .stack_size(STACK)
+        .start_handler(register)
+        .build()
+        .ok()?;
+    for slot in POOL_THREADS.iter().take(threads) {
+        slot.wait();
+    }
+    Some(pool)
 }
 
 fn register(index: usize) {
