@@ -2,7 +2,7 @@
 //! files. `unix.rs` and `windows.rs` have the same functions. No other module depends on the
 //! system, except for mapped files, which are implemented on Unix only. `affinity.rs` and
 //! `affinity_none.rs` control where threads run, on Linux and elsewhere. `process.rs` distinguishes
-//! a process from the one that forked it.
+//! a process from the one that forked it; `memory.rs` asks for free memory.
 
 // Miri does not emulate processor affinity or access control lists
 #[cfg(unix)]
@@ -13,6 +13,9 @@ mod acl;
 mod affinity;
 #[cfg(any(not(target_os = "linux"), miri))]
 mod affinity_none;
+#[cfg(unix)]
+#[allow(unsafe_code)]
+mod memory;
 #[cfg(unix)]
 #[allow(unsafe_code)]
 mod process;
@@ -28,6 +31,8 @@ pub use acl::copy_acl;
 pub use affinity::*;
 #[cfg(any(not(target_os = "linux"), miri))]
 pub use affinity_none::*;
+#[cfg(unix)]
+pub use memory::is_memory_free;
 #[cfg(unix)]
 pub use process::{effective_user, process};
 #[cfg(unix)]

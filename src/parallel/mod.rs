@@ -7,7 +7,8 @@
 
 pub mod ordered;
 
-use crate::{alloc, os, progress};
+use crate::os;
+use crate::progress;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -115,7 +116,9 @@ fn pool() -> Option<&'static rayon_core::ThreadPool> {
 /// A thread that starts without memory for its thread-local variables aborts the process. So
 /// memory for all threads must be free before, and the caller allocates nothing meanwhile.
 fn create_pool(threads: usize) -> Option<rayon_core::ThreadPool> {
-    drop(alloc::zeroed(threads * STACK + START).ok()?);
+    if !os::is_memory_free(threads * STACK + START) {
+        return None;
+    }
     let pool = rayon_core::ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(|i| format!("holdall-{i}"))
