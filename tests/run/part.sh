@@ -17,7 +17,7 @@ scripts)
     for check in terms lines layers; do
         "$PYTHON" tests/scripts/$check.py || failed="$failed $check.py"
     done
-    for check in lint paths need uninstall; do
+    for check in benches lint paths need uninstall; do
         sh tests/scripts/$check.sh target/check-$check || failed="$failed $check.sh"
     done
     [ -z "$failed" ] || { echo "scripts: failed:$failed" >&2; exit 1; }
@@ -41,7 +41,8 @@ rust)
 c)
     echo '== C tests'
     "$MAKE" build TESTS=ON
-    cd "$BUILD" && ctest --output-on-failure --parallel "$JOBS"
+    # one more than there are processors: some tests mostly wait for the disk
+    cd "$BUILD" && ctest --output-on-failure --parallel "$((JOBS + 1))"
     ;;
 counts)
     stage
