@@ -149,6 +149,7 @@ bench: build stage $(if $(OLD),,venv)
 ifdef OLD
 	@"$$PYTHON" tests/bench/versus.py '$(OLD)' '$(NEW)' target/versus
 else
+	@sh cmake/need.sh @bench
 	@sh cmake/venv.sh $(VENV) bench
 	@set -e; for part in $(PARTS); do $(VENV)/bin/python tests/bench/bench_$$part.py; done
 	@"$$PYTHON" tests/bench/report.py

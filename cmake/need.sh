@@ -18,6 +18,7 @@ group() {
     @cloud) echo make cargo cc venv ;;
     @packages) echo make cargo cargo-c cc cmake pkg-config musl dpkg-deb ;;
     @static) echo make cargo cc musl ;;
+    @bench) echo make cargo cc cmake venv lmdb zstd ;;
     @*) echo "need.sh: no group $1" >&2 && exit 2 ;;
     *) echo "$1" ;;
     esac
@@ -28,6 +29,12 @@ at_least() {
     awk -v v="$1" -v least="$2" \
         'BEGIN { split(v, a, "."); split(least, b, ".")
                  exit !(a[1] > b[1] || (a[1] == b[1] && a[2] + 0 >= b[2])) }'
+}
+
+# has_library HEADER NAME: whether a C program can be linked to a library
+has_library() {
+    echo "#include <$1>
+int main(void) { return 0; }" | "${CC:-cc}" -x c - -l"$2" -o /dev/null 2>/dev/null
 }
 
 have() {
@@ -41,6 +48,8 @@ have() {
             at_least "$(go version | awk '{ sub("go", "", $3); print $3 }')" 1.19 ;;
     mpi) command -v mpicc >/dev/null && command -v mpirun >/dev/null ;;
     musl) command -v musl-gcc >/dev/null ;;
+    lmdb) has_library lmdb.h lmdb ;;
+    zstd) has_library zstd.h zstd ;;
     cargo-c) "${CARGO:-cargo}" cinstall --version >/dev/null 2>&1 ;;
     venv) # the packages of the peers require Python 3.11; those without a wheel are compiled
         "${PYTHON:-python3}" -c 'import ensurepip, os, sys, sysconfig, venv
@@ -57,6 +66,8 @@ package() {
     go) echo golang-go ;;
     mpi) echo libopenmpi-dev openmpi-bin ;;
     musl) echo musl-tools ;;
+    lmdb) echo liblmdb-dev ;;
+    zstd) echo libzstd-dev ;;
     abidiff) echo abigail-tools ;;
     dpkg-deb) echo dpkg ;;
     venv) echo python3 python3-venv python3-dev ;;
@@ -78,6 +89,7 @@ say() {
     cargo-c) echo "cargo-c (cargo install cargo-c --locked; or the --version that it names)" ;;
     mpi) echo "an MPI with mpicc and mpirun (libopenmpi-dev and openmpi-bin)" ;;
     musl) echo "musl-gcc (musl-tools)" ;;
+    lmdb | zstd) echo "the C library $1 with its header (lib$1-dev)" ;;
     abidiff) echo "abidw and abidiff (libabigail, abigail-tools)" ;;
     pkg-config) echo "pkg-config (or pkgconf)" ;;
     *) echo "$1" ;;

@@ -25,9 +25,9 @@
  *                           without those of the open array and of the result; must be the only
  *                           command of a process
  *   memcpy                  answers with bytes per second */
-#include <stdbool.h>
-
 #include "common.h"
+
+#include "boxes.h"
 #include "heap.h"
 
 #define MOST DIMENSIONS
@@ -126,36 +126,13 @@ static double read_again(const char *path, int io, int threads)
     return took;
 }
 
-/* The positions of bench_b2nd.py. */
-static uint64_t elsewhere(uint64_t positions)
-{
-    static uint64_t state;
-    if (!positions) {
-        state = 1;
-        return 0;
-    }
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (state >> 33) % positions;
-}
-
 /* Boxes of these lengths at random positions. Reads as many at other positions first, because the
  * other libraries' arrays are open and in use before. */
 static double boxes(holdall_array *a, const uint64_t *count, long times, bool along)
 {
-    const uint64_t *shape = holdall_array_shape(a);
     uint32_t ndim = holdall_array_ndim(a);
-    uint64_t *starts = room(2 * times * ndim * sizeof *starts);
-    size_t size = holdall_array_itemsize(a);
-    elsewhere(0);
-    for (long i = 0; i < 2 * times; i++)
-        for (uint32_t d = 0; d < ndim; d++) {
-            uint64_t positions = shape[d] - count[d] + 1;
-            starts[i * ndim + d] = !along          ? elsewhere(positions)
-                                   : d + 1 == ndim ? (uint64_t)i % positions
-                                                   : positions / 2;
-        }
-    for (uint32_t d = 0; d < ndim; d++)
-        size *= count[d];
+    uint64_t *starts = box_starts(holdall_array_shape(a), count, ndim, 2 * times, along);
+    size_t size = holdall_array_itemsize(a) * box_items(count, ndim);
     uint8_t *dst = room(size);
     memset(dst, 1, size);
     count_from_here();

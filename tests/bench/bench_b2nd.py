@@ -1,20 +1,21 @@
 """Compares N-dimensional arrays of holdall with the packages blosc2, zarr, h5py and tensorstore:
 the same data, codec, filter and chunks, in one run.
 
-The packages are called from Python, as their users do; holdall from C (bench_b2nd.c). Environment
-variables: HOLDALL_BENCH_ROUNDS is the number of rounds (default 5; fewer for slow rows),
-HOLDALL_BENCH_ONLY the parts ("full", "write", "planes", "cubes", "points", "lengths", "rfc", "far",
-"memory"; default all), HOLDALL_BENCH_DATA the data ("int32", "float64"), HOLDALL_BENCH_CODECS the
-codecs ("lz4", "zstd").
+The packages are called from Python, and c-blosc2 from C as well (peer_blosc2.c, with the library
+and headers of the package blosc2); holdall from C (bench_b2nd.c) and from Python (from_python.py).
+Environment variables: HOLDALL_BENCH_ROUNDS is the number of rounds (default 5; fewer for slow
+rows), HOLDALL_BENCH_ONLY the parts ("full", "write", "planes", "cubes", "points", "lengths", "rfc",
+"far", "memory"; default all), HOLDALL_BENCH_DATA the data ("int32", "float64"),
+HOLDALL_BENCH_CODECS the codecs ("lz4", "zstd").
 
 holdall reads the file that blosc2 has written, without checksums, in the block shape that blosc2
 chooses: by read calls, mapped, and from storage in memory. A file of holdall with checksums, the
 default, is measured beside it. For the comparison with the others, which have no blocks, it reads a
-file of its own without checksums, in the block shape that it chooses for the same chunks. The others have files of their own (h5py with the Blosc
-filter of hdf5plugin). They decode complete chunks, so their times depend on the chunk size: chunks
-have 4 MB, and small reads ("lengths") are measured with chunks of 2 and 8 MB, too. All files are in
-the page cache. blosc2 and holdall have the number of threads of the row, the others two. Rows with
-a star are informative and have no goal.
+file of its own without checksums, in the block shape that it chooses for the same chunks. The
+others have files of their own (h5py with the Blosc filter of hdf5plugin). They decode complete
+chunks, so their times depend on the chunk size: chunks have 4 MB, and small reads ("lengths") are
+measured with chunks of 2 and 8 MB, too. All files are in the page cache. blosc2 and holdall have
+the number of threads of the row, the others two. Rows with a star are informative and have no goal.
 
 The lower bound for a reader is the time of codec and filter for the requested blocks in memory.
 These rows show it as well ("codec alone"): blosc2 decodes and unshuffles the same stored blocks
@@ -36,6 +37,7 @@ import functools
 import itertools
 import math
 import os
+import pathlib
 import shutil
 import struct
 
@@ -48,6 +50,8 @@ import zarr
 import zstandard
 
 import common
+import from_python
+from boxes import Boxes, plane
 from common import CRC32, IN_MEMORY, MAP, NONE, READ, bind, codecs, timed, version
 from rows import ROUNDS, Part, Row, goal, publish
 
@@ -170,43 +174,19 @@ def of_others(data, folder, mark, chunks, codec):
     return others
 
 
+def callers(folder):
+    """holdall, and the library of the package blosc2 as the peer from C."""
+    at = pathlib.Path(blosc2.__file__).parent
+    flags = [f"-I{at / 'include'}", f"-L{at / 'lib'}", "-lblosc2", f"-Wl,-rpath,{at / 'lib'}"]
+    return common.Callers(
+        common.Ours("bench_b2nd.c", folder),
+        from_python.Arrays(),
+        common.Ours("peer_blosc2.c", folder, flags=flags),
+    )
+
+
 def open_blosc2(path, threads):
     return blosc2.open(str(path), mode="r", dparams=blosc2.DParams(nthreads=threads))
-
-
-class Elsewhere:
-    """The positions of bench_b2nd.c."""
-
-    def __init__(self):
-        self.state = 1
-
-    def __call__(self, positions):
-        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
-        return (self.state >> 33) % positions
-
-
-class Boxes:
-    """Boxes of these lengths in an open array, at random positions, or adjacent along its last
-    axis."""
-
-    def __init__(self, array, count, times, along=False):
-        elsewhere, positions = Elsewhere(), [n - c + 1 for n, c in zip(array.shape, count)]
-        last = array.ndim - 1
-        self.array, self.all = array, []
-        for i in range(times):
-            start = [
-                (i % p if d == last else p // 2) if along else elsewhere(p)
-                for d, p in enumerate(positions)
-            ]
-            self.all.append(tuple(slice(s, s + c) for s, c in zip(start, count)))
-
-    def __call__(self):
-        for key in self.all:
-            self.array[key]
-
-
-def plane(shape, axis):
-    return [1 if d == axis else n for d, n in enumerate(shape)]
 
 
 def decode_all(path, threads, times=1, every=1):
@@ -332,20 +312,23 @@ def write_same(path, to):
 # ---- rows
 
 
-def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
-    """Yields the rows of one array; the files are created before the first one. `asked`: the axes
-    across which planes of the other libraries are read as well."""
+def rows_of(by, folder, kind, data, codec, only=ONLY, asked=(0,)):
+    """Yields the rows of one array, by these callers; the files are created before the first one.
+    `asked`: the axes across which planes of the other libraries are read as well."""
     shape, chunks, blocks = DATA[kind]
     name = f"{kind}, {codec}"
     t, o, own = (folder / f"{whose}.{kind}.{codec}" for whose in ("theirs", "ours", "own"))
     raw = folder / f"raw.{kind}"
 
+    ours, native = by.ours, functools.partial(bind, by.native)
+
     def written(path, sum, threads, blocks=blocks, chunks=chunks):
         text = [",".join(map(str, s)) for s in (shape, chunks, blocks)]
-        return bind(ours, "write", raw, path, data.dtype.str, *text, CODECS[codec], sum, threads)
+        return ("write", raw, path, data.dtype.str, *text, CODECS[codec], sum, threads)
 
-    def write(path, *how, **shapes):
-        return lambda: fresh(path, written(path, *how, **shapes))
+    def write(path, *how, by=ours, **shapes):
+        before = functools.partial(idle_without, path)
+        return bind(by, *written(path, *how, **shapes), before=before)
 
     of_blosc2(data, t, chunks, blocks, codec)
     write(o, CRC32, 2)()
@@ -362,18 +345,19 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
         for threads, array in arrays.items():
             boxes = Boxes(array, count, times, along)
             bound = {ALONE: lambda run=alone(boxes, threads): timed(run)} if alone else {}
+            rest = (threads, *command[1:], times)
             yield Row(
                 f"{what}, {name}, {threads} thread{'s'[: threads - 1]}",
                 {"blosc2": lambda boxes=boxes: timed(boxes), **bound},
                 {
-                    "holdall": bind(ours, command[0], t, READ, threads, *command[1:], times),
-                    "mapped": bind(ours, command[0], t, MAP, threads, *command[1:], times),
-                    "in memory": bind(
-                        ours, command[0], t, IN_MEMORY, threads, *command[1:], times
-                    ),
-                    "with checksums": bind(ours, command[0], o, READ, threads, *command[1:], times),
+                    "holdall": bind(ours, command[0], t, READ, *rest),
+                    "mapped": bind(ours, command[0], t, MAP, *rest),
+                    "in memory": bind(ours, command[0], t, IN_MEMORY, *rest),
+                    "with checksums": bind(ours, command[0], o, READ, *rest),
                 },
-                least or GOALS[threads],
+                python=by.python,
+                native={"C": {"blosc2": native(command[0], t, READ, *rest)}},
+                goal=least or GOALS[threads],
                 each=times,
                 shown=("mapped", "in memory", "with checksums"),
                 bound=ALONE if bound else "",
@@ -381,7 +365,7 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
         if others_goal:
             paths = {"holdall": own, "the file of blosc2": t}
             yield beside_others(
-                ours,
+                by,
                 f"{what}, {name}, 2 threads",
                 others,
                 paths,
@@ -432,7 +416,7 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
         )
     if "lengths" in only:
         for factor in LENGTHS:
-            yield from rows_of_length(ours, folder, kind, data, codec, factor, write)
+            yield from rows_of_length(by, folder, kind, data, codec, factor, write)
     for threads in arrays:
         if "full" in only:
             yield Row(
@@ -453,8 +437,10 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
                     "in memory": bind(ours, "read", t, IN_MEMORY, threads),
                     "with checksums": bind(ours, "read", o, READ, threads),
                 },
-                GOALS[threads],
-                data.nbytes,
+                python=by.python,
+                native={"C": {"blosc2": native("read", t, READ, threads)}},
+                goal=GOALS[threads],
+                nbytes=data.nbytes,
                 shown=("mapped", "in memory", "with checksums"),
                 bound=ALONE,
             )
@@ -471,6 +457,7 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
                 },
                 GOALS["codec"],
                 data.nbytes,
+                native={"C": {"blosc2": native("again", t, READ, threads)}},
                 shown=("mapped", "in memory"),
             )
         if "write" in only:
@@ -488,16 +475,18 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
                 },
                 {
                     "holdall": write(again, NONE, threads),
-                    "in memory": written("-", NONE, threads),
+                    "in memory": bind(ours, *written("-", NONE, threads)),
                     "with checksums": write(again, CRC32, threads),
                 },
-                GOALS["codec"],
-                data.nbytes,
+                python=by.python,
+                native={"C": {"blosc2": write(out, NONE, threads, by=by.native)}},
+                goal=GOALS["codec"],
+                nbytes=data.nbytes,
                 shown=("in memory", "with checksums"),
             )
 
 
-def beside_others(ours, what, others, paths, count, times, command, goal=0, bounded=False):
+def beside_others(by, what, others, paths, count, times, command, goal=0, bounded=False):
     """A row against libraries that decode complete chunks, which takes long. `paths`: the files of
     holdall, the first of which has the goal. `bounded`: shows the codec alone for the blocks of
     that file."""
@@ -517,10 +506,11 @@ def beside_others(ours, what, others, paths, count, times, command, goal=0, boun
         what,
         {**{other: lambda boxes=boxes: timed(boxes) for other, boxes in boxes.items()}, **bound},
         {
-            way: bind(ours, command[0], path, READ, 2, *command[1:], few)
+            way: bind(by.ours, command[0], path, READ, 2, *command[1:], few)
             for way, path in paths.items()
         },
         goal,
+        python=by.python,
         each=few,
         shown=tuple(paths)[1 if goal else 0 :],
         to_all=True,
@@ -528,7 +518,7 @@ def beside_others(ours, what, others, paths, count, times, command, goal=0, boun
     )
 
 
-def rows_of_length(ours, folder, kind, data, codec, factor, write):
+def rows_of_length(by, folder, kind, data, codec, factor, write):
     """Small reads from many chunks, compared with the others, for chunks of so many times the
     length; without a goal."""
     shape, (first, *rest), _ = DATA[kind]
@@ -537,7 +527,7 @@ def rows_of_length(ours, folder, kind, data, codec, factor, write):
         f"{kind}, {codec}, chunks of {data.itemsize * math.prod(chunks) / 1e6:.0f} MB, 2 threads"
     )
     own, mark = folder / "own.length", f"length{factor}.{kind}.{codec}"
-    write(own, NONE, 2, [0], chunks)()
+    write(own, NONE, 2, blocks=[0], chunks=chunks)()
     others = of_others(data, folder, mark, chunks, codec)
     for what, count, times, command in (
         ("planes across axis 0", plane(shape, 0), PLANES, ("planes", 0)),
@@ -545,7 +535,7 @@ def rows_of_length(ours, folder, kind, data, codec, factor, write):
         ("random items", [1] * data.ndim, POINTS, ("points",)),
     ):
         yield beside_others(
-            ours, f"{what}, {label}", others, {"holdall": own}, count, times, command
+            by, f"{what}, {label}", others, {"holdall": own}, count, times, command
         )
     for path in folder.glob(f"*.{mark}"):
         remove(path)
@@ -555,10 +545,14 @@ def remove(path):
     shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def fresh(path, do):
-    """Removes earlier files and syncs, which is not timed."""
+def idle_without(path):
+    """Removes earlier files and syncs, so that no writes are pending."""
     remove(path)
     os.sync()
+
+
+def fresh(path, do):
+    idle_without(path)
     return do()
 
 
@@ -631,14 +625,15 @@ def memory_goals(ours, folder, kind, codec):
 
 def compare(folder):
     zarr.config.set({"threading.max_workers": 2, "async.concurrency": 2})
-    ours = common.Ours("bench_b2nd.c", folder)
+    by = callers(folder)
+    ours = by.ours
     others = common.Others(ours)
     copy = ours.time("memcpy")
     rows, memory, sizes = [], [], []
     for kind in DATA:
         data = make_data(kind, folder / f"raw.{kind}")
         for codec in CODECS:
-            for row in rows_of(ours, folder, kind, data, codec):
+            for row in rows_of(by, folder, kind, data, codec):
                 row.measure(seconds=LONG, warm="write" not in row.what)
                 rows.append(row)
             files = {

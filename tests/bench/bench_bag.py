@@ -1,8 +1,8 @@
 """Compares holdall with the Bagz package, on the same files in one run.
 
-The package is called from Python, as its users do; holdall from C (bench.c). Environment variables:
-HOLDALL_LIB is the library, HOLDALL_BENCH_RECORDS the number of records (default 1,000,000),
-HOLDALL_BENCH_ROUNDS the number of rounds (5).
+The package is called from Python; holdall from C (bench.c) and from Python (from_python.py).
+Environment variables: HOLDALL_LIB is the library, HOLDALL_BENCH_RECORDS the number of records
+(default 1,000,000), HOLDALL_BENCH_ROUNDS the number of rounds (5).
 
 The goals compare both libraries with their default settings: 1 everywhere, 3 for batches of
 scattered records. The table has the best number of threads of each row, too. Rows with a star are
@@ -21,6 +21,7 @@ import bagz
 import numpy as np
 
 import common
+import from_python
 from common import CHECKSUM_ZSTD, CODECS, CRC32, MAP, NONE, READ, bind, version
 from rows import Part, Row, memory, publish
 
@@ -180,14 +181,15 @@ def peak_of(folder, what="", path=None, parallelism=None):
 # ---- rows
 
 
-def write_rows(ours, theirs, folder):
+def write_rows(by, theirs, folder):
     for name, codec, sum in (
         ("bagz", CODECS["zstd"], CHECKSUM_ZSTD),
         ("bag", CODECS["none"], CRC32),
     ):
 
         def write(checksum, durability, threads, batch, path=folder / f"ours.{name}", codec=codec):
-            return lambda: ours.time("write", path, codec, checksum, durability, threads, batch)
+            how = codec, checksum, durability, threads, batch
+            return bind(by.ours, "write", path, *how, before=lambda: common.remove(path))
 
         yield Row(
             f".{name}: write",
@@ -202,6 +204,7 @@ def write_rows(ours, theirs, folder):
                 "10,000 at once, checksums, durable": write(sum, 1, 0, SEQUENTIAL),
             },
             1,
+            python=by.python,
             each=RECORDS,
             shown=(
                 "one by one, checksums",
@@ -211,7 +214,9 @@ def write_rows(ours, theirs, folder):
         )
 
 
-def read_rows(ours, theirs, folder):
+def read_rows(by, theirs, folder):
+    ours = by.ours
+
     for whose in ("theirs", "ours"):
         for name in ("bagz", "bag"):
             path = folder / f"{whose}.{name}"
@@ -219,7 +224,15 @@ def read_rows(ours, theirs, folder):
             file = f".{name} of {'bagz' if whose == 'theirs' else 'holdall, with checksums'}"
 
             def row(what, each, their_ways, our_ways, goal=1, file=file, **more):
-                return Row(f"{file}: {what}", their_ways, our_ways, goal, each=each, **more)
+                return Row(
+                    f"{file}: {what}",
+                    their_ways,
+                    our_ways,
+                    goal,
+                    python=by.python,
+                    each=each,
+                    **more,
+                )
 
             yield row(
                 "open and close",
@@ -289,13 +302,15 @@ def read_rows(ours, theirs, folder):
             )
 
 
-def set_rows(ours, theirs, folder):
+def set_rows(by, theirs, folder):
+    ours = by.ours
     path = folder / f"numbers@{SHARDS}.bag"
     ours.time("numbers", path, NUMBERS)
     yield Row(
         f"{SHARDS:,} shards, {NUMBERS:,} records: open and close",
         {"mapped": lambda: theirs.open(path, SET_OPENS)},
         {"read": bind(ours, "open", path, READ, SET_OPENS)},
+        python=by.python,
         each=SET_OPENS,
     )
 
@@ -358,9 +373,10 @@ def memories(ours, theirs, folder):
 def compare(folder):
     records = make_data(folder)
     ours, theirs, content = Ours(folder), Theirs(folder, records), digest(records)
+    by = common.Callers(ours, from_python.Bags(records, theirs.indices))
     others = common.Others(ours)
     copy = ours.time("memcpy")
-    rows = list(write_rows(ours, theirs, folder))
+    rows = list(write_rows(by, theirs, folder))
     for row in rows:
         row.measure()
     sizes = {}
@@ -374,7 +390,7 @@ def compare(folder):
             assert (
                 digest(bagz.Reader(str(path)).read()) == content
             ), f"bagz reads something else from {path}"
-    for row in (reading := [*read_rows(ours, theirs, folder), *set_rows(ours, theirs, folder)]):
+    for row in (reading := [*read_rows(by, theirs, folder), *set_rows(by, theirs, folder)]):
         row.measure()
     mean = (folder / "data").stat().st_size / RECORDS
     return Part(

@@ -1,10 +1,10 @@
 """Compares datasets of holdall with the package bcolz-zipline: the same data and settings, in one
 run.
 
-The package is called from Python, as its users do; holdall from C (bench_bcolz.c). Environment
-variables: HOLDALL_BENCH_MB is the amount of data (default 400), HOLDALL_BENCH_ROUNDS the number of
-rounds (5), HOLDALL_BENCH_ONLY the parts ("files", "slices", "table", "memory"; default all),
-HOLDALL_BENCH_CODECS the codecs ("lz4 blosclz").
+The package is called from Python; holdall from C (bench_bcolz.c) and from Python (from_python.py).
+Environment variables: HOLDALL_BENCH_MB is the amount of data (default 400), HOLDALL_BENCH_ROUNDS
+the number of rounds (5), HOLDALL_BENCH_ONLY the parts ("files", "slices", "table", "memory";
+default all), HOLDALL_BENCH_CODECS the codecs ("lz4 blosclz").
 
 Both have 2 threads, level 5, shuffle and the chunk size of bcolz; nothing is synced. Slices and the
 table are read from files that bcolz wrote, which have no checksums; files of holdall have
@@ -23,6 +23,7 @@ import blosc2
 import numpy as np
 
 import common
+import from_python
 from common import CRC32, MAP, NONE, READ, bind, codecs, timed, version
 from rows import Part, Row, goal, memory, publish
 
@@ -52,10 +53,14 @@ def settings(codec):
     return bcolz.cparams(clevel=5, shuffle=bcolz.SHUFFLE, cname=codec)
 
 
-def fresh(path, do):
-    """Removes earlier files and syncs, which is not timed."""
+def idle_without(path):
+    """Removes earlier files and syncs, so that no writes are pending."""
     shutil.rmtree(path, ignore_errors=True)
     os.sync()
+
+
+def fresh(path, do):
+    idle_without(path)
     return do()
 
 
@@ -98,15 +103,14 @@ def theirs_column(path, name):
     return bcolz.open(str(path), mode="r")[name][:]
 
 
-def file_rows(ours, folder, data):
-    size = data.nbytes
+def file_rows(by, folder, data):
+    ours, size = by.ours, data.nbytes
     for codec, number in CODECS.items():
         t, o = folder / f"theirs.{codec}", folder / f"ours.{codec}"
 
         def append(sum, durability, o=o, number=number):
-            return lambda: fresh(
-                o, lambda: ours.time("append", folder / "data", o, number, ROWS, sum, durability)
-            )
+            how = number, ROWS, sum, durability
+            return bind(ours, "append", folder / "data", o, *how, before=lambda: idle_without(o))
 
         yield Row(
             f"append {ROWS:,} rows at a time, {codec}",
@@ -122,6 +126,7 @@ def file_rows(ours, folder, data):
             },
             GOALS["append"],
             size,
+            python=by.python,
             shown=("durable", "without checksums"),
         )
         yield Row(
@@ -134,6 +139,7 @@ def file_rows(ours, folder, data):
             },
             GOALS["read"],
             size,
+            python=by.python,
             shown=("mapped", "with checksums"),
         )
         yield Row(
@@ -146,11 +152,13 @@ def file_rows(ours, folder, data):
             },
             GOALS["read"],
             size,
+            python=by.python,
             shown=("mapped", "with checksums"),
         )
 
 
-def slice_rows(ours, folder):
+def slice_rows(by, folder):
+    ours = by.ours
     for codec in CODECS:
         t, o = folder / f"theirs.{codec}", folder / f"ours.{codec}"
         for rows, least in GOALS["slice"].items():
@@ -165,6 +173,7 @@ def slice_rows(ours, folder):
                     "with checksums": bind(ours, "slices", o, READ, rows, times),
                 },
                 least,
+                python=by.python,
                 each=times,
                 shown=("mapped", "with checksums"),
                 bound=LIMIT if limit else "",
@@ -176,11 +185,13 @@ def slice_rows(ours, folder):
                 "holdall": bind(ours, "along", t, READ, 10, FEW),
                 "with checksums": bind(ours, "along", o, READ, 10, FEW),
             },
+            python=by.python,
             each=FEW,
         )
 
 
-def table_rows(ours, folder, data):
+def table_rows(by, folder, data):
+    ours = by.ours
     columns = np.split(data[: len(data) // COLUMNS * COLUMNS], COLUMNS)
     for codec in CODECS:
         t = folder / f"table.{codec}"
@@ -194,13 +205,14 @@ def table_rows(ours, folder, data):
             },
             GOALS["column"],
             columns[0].nbytes,
+            python=by.python,
             shown=("mapped",),
         )
-        yield commit_row(ours, folder, data, codec, "table")
-        yield commit_row(ours, folder, data, codec, "array")
+        yield commit_row(by, folder, data, codec, "table")
+        yield commit_row(by, folder, data, codec, "array")
 
 
-def commit_row(ours, folder, data, codec, kind):
+def commit_row(by, folder, data, codec, kind):
     """Small appends, each with a commit, to an empty container."""
     t, o = folder / f"theirs.commits.{codec}", folder / f"ours.commits.{codec}"
     more = dict(rootdir=str(t), mode="w", cparams=settings(codec))
@@ -242,10 +254,11 @@ def commit_row(ours, folder, data, codec, kind):
         f"{codec}",
         {"bcolz": lambda: fresh(t, theirs)},
         {
-            "durable": lambda: fresh(o, lambda: ours.time(*command, 1)),
-            "holdall": lambda: fresh(o, lambda: ours.time(*command, 0)),
+            way: bind(by.ours, *command, durable, before=lambda: idle_without(o))
+            for way, durable in (("durable", 1), ("holdall", 0))
         },
         GOALS["commit"] if kind == "table" else 0,
+        python=by.python,
         each=COMMITS,
         shown=("durable",),
     )
@@ -293,6 +306,7 @@ def compare(folder):
     bcolz.set_nthreads(THREADS)
     data = make_data(folder)
     ours = common.Ours("bench_bcolz.c", folder)
+    by = common.Callers(ours, from_python.Datasets())
     others = common.Others(ours)
     copy = ours.time("memcpy")
     rows = []
@@ -308,11 +322,11 @@ def compare(folder):
         for path in (folder / f"theirs.{codec}", folder / f"ours.{codec}"):
             assert theirs_read(path).tobytes() == data.tobytes(), "bcolz reads something else"
     if "files" in ONLY:
-        measure(file_rows(ours, folder, data))
+        measure(file_rows(by, folder, data))
     if "slices" in ONLY:
-        measure(slice_rows(ours, folder))
+        measure(slice_rows(by, folder))
     if "table" in ONLY:
-        measure(table_rows(ours, folder, data))
+        measure(table_rows(by, folder, data))
     return Part(
         "Datasets, compared with bcolz",
         ours.version,

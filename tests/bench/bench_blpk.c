@@ -24,7 +24,8 @@
 #include <errno.h>
 
 #include "common.h"
-#include "../../tools/relay.c" /* as the tool packs and unpacks */
+
+#include "relay.h"
 
 #define TYPESIZE 8
 #define PIECE ((size_t)8 << 20)
@@ -41,18 +42,19 @@ struct flow {
     uint64_t at, all;
 };
 
-static bool from_file(void *ctx, struct piece *piece)
+static size_t from_file(void *ctx, uint8_t *piece, size_t room)
 {
     struct flow *f = ctx;
-    ssize_t n = piece_room(piece, PIECE) ? read(f->fd, piece->bytes, PIECE) : -1;
-    piece->n = n;
-    return n >= 0;
+    ssize_t n = read(f->fd, piece, room);
+    if (n < 0)
+        die("read");
+    return n;
 }
 
-static bool to_schunk(void *ctx, const struct piece *piece)
+static void to_schunk(void *ctx, const uint8_t *piece, size_t n)
 {
     struct flow *f = ctx;
-    return holdall_schunk_append(f->s, piece->bytes, piece->n, &err) == HOLDALL_OK;
+    check(holdall_schunk_append(f->s, piece, n, &err), "append");
 }
 
 static double pack(const char *file, const char *path, int codec, int level, int checksum,
@@ -70,8 +72,7 @@ static double pack(const char *file, const char *path, int codec, int level, int
     check(holdall_schunk_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &f.s,
                                 &err),
           "create");
-    if (!relay(from_file, to_schunk, &f, MAKE_HERE))
-        die(file);
+    relay(&(struct relay){ .make = from_file, .take = to_schunk, .ctx = &f }, PIECE);
     check(holdall_schunk_commit(f.s, &err), "commit");
     holdall_schunk_close(f.s);
     close(f.fd);
@@ -95,22 +96,20 @@ static size_t piece_size(const struct flow *f)
     return f->all - f->at < PIECE ? f->all - f->at : PIECE;
 }
 
-static bool from_schunk(void *ctx, struct piece *piece)
+static size_t from_schunk(void *ctx, uint8_t *piece, size_t room)
 {
     struct flow *f = ctx;
-    size_t n = piece_size(f);
-    if (!piece_room(piece, PIECE) ||
-        holdall_schunk_read(f->s, f->at, piece->bytes, n, &err) != HOLDALL_OK)
-        return false;
+    size_t n = f->all - f->at < room ? f->all - f->at : room;
+    check(holdall_schunk_read(f->s, f->at, piece, n, &err), "read");
     f->at += n;
-    piece->n = n;
-    return true;
+    return n;
 }
 
-static bool to_file(void *ctx, const struct piece *piece)
+static void to_file(void *ctx, const uint8_t *piece, size_t n)
 {
     struct flow *f = ctx;
-    return write(f->fd, piece->bytes, piece->n) == (ssize_t)piece->n;
+    if (write(f->fd, piece, n) != (ssize_t)n)
+        die("write");
 }
 
 static double unpack(const char *path, const char *file, int threads)
@@ -118,10 +117,9 @@ static double unpack(const char *path, const char *file, int threads)
     uint64_t size;
     double start = now();
     struct flow f = {.fd = open_file(file, O_WRONLY | O_CREAT | O_TRUNC, &size),
-                     .s = open_schunk(path, 0, threads, 1)};
+                     .s = open_schunk(path, HOLDALL_IO_READ, threads, 1)};
     f.all = holdall_schunk_nbytes(f.s);
-    if (!relay(from_schunk, to_file, &f, TAKE_HERE))
-        die(file);
+    relay(&(struct relay){ .make = from_schunk, .take = to_file, .ctx = &f }, PIECE);
     holdall_schunk_close(f.s);
     close(f.fd);
     return now() - start;
@@ -382,7 +380,7 @@ static double decode_alone(const char *library, const char *path)
 {
     size_t n;
     find_decoders(library);
-    holdall_schunk *s = open_schunk(path, 0, 1, 0);
+    holdall_schunk *s = open_schunk(path, HOLDALL_IO_READ, 1, 0);
     uint64_t chunks = holdall_schunk_chunk_count(s);
     size_t most = schunk_info(s).chunk_size, room_each = 2 * most + HEAD;
     uint8_t *all = room(chunks * room_each), *dst = room(most);

@@ -1,12 +1,12 @@
 """Compares superchunks of holdall with the packages bloscpack, blosc and blosc2, on the same files
 in one run.
 
-The packages are called from Python, as their users do; holdall from C (bench_blpk.c). Environment
-variables: HOLDALL_LIB is the library, HOLDALL_BENCH_MB the amount of data (default 400),
-HOLDALL_BENCH_ROUNDS the number of rounds (5), HOLDALL_BENCH_ONLY the parts ("files", "slices",
-"chunks", "memory", "kernels"; default all), HOLDALL_BENCH_CODECS the codecs of the chunks. CARGO
-builds and runs the benchmark of the filter kernels, examples/filters.rs, because no C program can
-call them.
+The packages are called from Python, holdall from C (bench_blpk.c) and from Python (from_python.py).
+Environment variables: HOLDALL_LIB is the library, HOLDALL_BENCH_MB the amount of data (default
+400), HOLDALL_BENCH_ROUNDS the number of rounds (5), HOLDALL_BENCH_ONLY the parts ("files",
+"slices", "chunks", "memory", "kernels"; default all), HOLDALL_BENCH_CODECS the codecs of the
+chunks. CARGO builds and runs the benchmark of the filter kernels, examples/filters.rs, because no C
+program can call them.
 
 Chunks in memory have 1 MiB and are encoded and decoded one by one on one thread; the time is the
 CPU time of that thread, so that other load has little effect. Their goals apply at equal ratio:
@@ -33,6 +33,7 @@ import blosc2
 import numpy as np
 
 import common
+import from_python
 import holdall_c
 import theirs
 from common import CODECS, CRC32, HERE, MAP, READ, bind, timed, version
@@ -100,10 +101,14 @@ def theirs_open(path):
         bloscpack.file_io.CompressedFPSource(f)
 
 
-def fresh(path, do):
-    """Removes earlier files and syncs, which is not timed."""
+def idle_without(path):
+    """Removes earlier files and syncs, so that no writes are pending."""
     pathlib.Path(path).unlink(missing_ok=True)
     os.sync()
+
+
+def fresh(path, do):
+    idle_without(path)
     return do()
 
 
@@ -202,7 +207,8 @@ class Limits:
 # ---- rows
 
 
-def file_rows(ours, folder):
+def file_rows(by, folder):
+    ours = by.ours
     source, size = folder / "data", MB * 1_000_000
     for codec, level in FILES:
         name = f"{codec}-{level}"
@@ -210,12 +216,8 @@ def file_rows(ours, folder):
         limits = Limits(source, t, out, codec, level)
 
         def pack(threads, durability, o=o, codec=codec, level=level):
-            return lambda: fresh(
-                o,
-                lambda: ours.time(
-                    "pack", source, o, CODECS[codec], level, CRC32, durability, threads
-                ),
-            )
+            how = CODECS[codec], level, CRC32, durability, threads
+            return bind(ours, "pack", source, o, *how, before=lambda: idle_without(o))
 
         yield Row(
             f"pack a file, {name}, CRC-32",
@@ -229,6 +231,7 @@ def file_rows(ours, folder):
             {"holdall": pack(0, 0), "1 thread": pack(1, 0), "durable": pack(0, 1)},
             GOALS["pack"],
             size,
+            python=by.python,
             shown=("1 thread", "durable"),
             bound=ALONE,
         )
@@ -243,11 +246,14 @@ def file_rows(ours, folder):
                     **copied(source, out),
                 },
                 {
-                    "holdall": lambda p=path: fresh(out, lambda: ours.time("unpack", p, out, 0)),
-                    "1 thread": lambda p=path: fresh(out, lambda: ours.time("unpack", p, out, 1)),
+                    way: bind(
+                        ours, "unpack", path, out, threads, before=lambda: idle_without(out)
+                    )
+                    for way, threads in (("holdall", 0), ("1 thread", 1))
                 },
                 GOALS["unpack"],
                 size,
+                python=by.python,
                 shown=("1 thread",),
                 bound=ALONE,
                 goals=[("holdall", ["dd alone"], GOALS["dd"])],
@@ -261,10 +267,12 @@ def file_rows(ours, folder):
                 for io, how in ((READ, "read"), (MAP, "mapped"))
             },
             nbytes=size,
+            python=by.python,
         )
 
 
-def slice_rows(ours, folder):
+def slice_rows(by, folder):
+    ours = by.ours
     at, n = MB * 125_000 // 2 // 8 * 8, ITEMS * 8
     for codec, level in FILES:
         path = folder / f"theirs.{codec}-{level}"
@@ -276,6 +284,7 @@ def slice_rows(ours, folder):
                 "mapped": bind(ours, "slice", path, MAP, at, n, OPENS),
             },
             GOALS["slice"],
+            python=by.python,
             each=OPENS,
         )
         yield Row(
@@ -286,6 +295,7 @@ def slice_rows(ours, folder):
                 "mapped": bind(ours, "slices", path, MAP, n, OPENS),
             },
             GOALS["slice"],
+            python=by.python,
             each=OPENS,
         )
     yield Row(
@@ -295,6 +305,7 @@ def slice_rows(ours, folder):
             "read": bind(ours, "open", path, READ, OPENS),
             "mapped": bind(ours, "open", path, MAP, OPENS),
         },
+        python=by.python,
         each=OPENS,
     )
 
@@ -499,6 +510,7 @@ def write_speed(folder):
 def compare(folder):
     content = make_data(folder).tobytes()
     ours = common.Ours("bench_blpk.c", folder)
+    by = common.Callers(ours, from_python.Superchunks())
     blosc.set_nthreads(PROCESSORS)
     others = common.Others(ours)
     copy, write = ours.time("memcpy"), write_speed(folder)
@@ -506,7 +518,7 @@ def compare(folder):
     for codec, level in FILES:
         theirs_pack(folder / "data", folder / f"theirs.{codec}-{level}", codec, level)
     if "files" in ONLY:
-        for row in file_rows(ours, folder):
+        for row in file_rows(by, folder):
             row.measure()
             rows.append(row)
         assert (folder / "out").read_bytes() == content, "unpacked, it is another file"
@@ -515,7 +527,7 @@ def compare(folder):
                 theirs.Found(folder / f"ours.{codec}-{level}").content == content
             ), "bloscpack reads something else"
     if "slices" in ONLY:
-        for row in slice_rows(ours, folder):
+        for row in slice_rows(by, folder):
             row.measure()
             rows.append(row)
     if "chunks" in ONLY:

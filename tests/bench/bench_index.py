@@ -4,10 +4,9 @@ Goals: building takes a third of the time, or, if records must be decompressed, 
 zstd alone takes for them; a third of the memory, and for 10^7 keys less than the keys themselves;
 lookups are as fast or faster (if records need not be decompressed to compare them with the key).
 
-The package is called from Python, as its users do; holdall from C (bench_index.c). Environment
-variables: HOLDALL_LIB is the library, HOLDALL_BENCH_RECORDS the number of records (default
-1,000,000), HOLDALL_BENCH_ROUNDS the number of rounds (5).
-"""
+The package is called from Python; holdall from C (bench_index.c) and from Python (from_python.py).
+Environment variables: HOLDALL_LIB is the library, HOLDALL_BENCH_RECORDS the number of records
+(default 1,000,000), HOLDALL_BENCH_ROUNDS the number of rounds (5)."""
 
 import os
 import pathlib
@@ -18,6 +17,7 @@ import bagz
 import numpy as np
 
 import common
+import from_python
 import zstd_alone
 from common import MAP, READ, bind, version
 from rows import Part, Row, goal, memory, publish, table
@@ -82,7 +82,8 @@ def find_theirs(index, some):
     return time.perf_counter() - start
 
 
-def rows(ours, path, some, offsets):
+def rows(by, path, some, offsets):
+    ours = by.ours
     file = f"{path}.index"
     limit = (
         {}
@@ -99,6 +100,7 @@ def rows(ours, path, some, offsets):
         },
         goals=[("in memory", ["bagz Index"], BUILD_GOAL)],
         bound="zstd alone" if limit else "",
+        python=by.python,
         each=RECORDS,
     )
     index = bagz.Index(bagz.Reader(str(path)))
@@ -118,6 +120,7 @@ def rows(ours, path, some, offsets):
             for way in ("first, mapped", "10,000 a call, mapped")
             if path.suffix == ".bag"
         ],
+        python=by.python,
         each=LOOKUPS,
     )
 
@@ -159,7 +162,8 @@ def compare(folder):
         size = int(offsets[-1])
         del some
         ours = common.Ours("bench_index.c", folder, folder / "data", folder / "offsets")
-        for row in rows(ours, path, requested, offsets):
+        by = common.Callers(ours, from_python.Indexes(requested))
+        for row in rows(by, path, requested, offsets):
             row.measure(nbytes=size)
             records.append(row)
         records += memories(ours, path, size)

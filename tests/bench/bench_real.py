@@ -205,11 +205,9 @@ class Lines(bench_records.Data):
 
 def record_rows(folder, text, sizes):
     data = Lines(folder / "lines", text)
-    ours = common.Ours(
-        "bench.c", folder, *(data.folder / name for name in ("data", "offsets", "indices"))
-    )
+    by = bench_records.callers(data, folder)
     for codec, word, suffix in (("zstd", "zstd", "bagz"), (None, "raw", "bag")):
-        yield from bench_records.rows(data, ours, codec)
+        yield from bench_records.rows(data, by, codec)
         made = [
             f"{who} {size(data.folder / name):.2f}"
             for who, name in (
@@ -218,7 +216,7 @@ def record_rows(folder, text, sizes):
                 ("LMDB", f"{suffix}.mdb"),
             )
         ]
-        ours.time(
+        by.ours.time(
             "write",
             path := data.folder / f"own.{suffix}",
             CODECS[codec or "none"],
@@ -235,7 +233,7 @@ def record_rows(folder, text, sizes):
                 ", ".join(made),
             ]
         )
-    ours.end()
+    by.end()
 
 
 def volume_rows(folder, sizes):
@@ -244,10 +242,10 @@ def volume_rows(folder, sizes):
         # neighbours along its first axis are adjacent
         data = np.frombuffer(f.read()[HEADER:], "<i2").reshape(shape)
     data.tofile(folder / f"raw.{KIND}")
-    ours = common.Ours("bench_b2nd.c", folder)
+    by = bench_b2nd.callers(folder)
     for codec in bench_b2nd.CODECS:
         yield from bench_b2nd.rows_of(
-            ours,
+            by,
             folder,
             KIND,
             data,
@@ -272,7 +270,7 @@ def volume_rows(folder, sizes):
                 ", ".join(made),
             ]
         )
-    ours.end()
+    by.end()
 
 
 # ---- main

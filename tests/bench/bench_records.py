@@ -2,8 +2,10 @@
 the same records and threads.
 
 All read the file that the Bagz package has written; those with files of their own read the same
-records from there. Peers are called from Python, as their users do; holdall from C (bench.c), its
-streams and batches with two threads. Environment variables: HOLDALL_LIB is the library,
+records from there. holdall is called from C (bench.c) and from Python (from_python.py), its streams
+and batches with two threads. Peers are called from Python; LMDB and zstd from C as well
+(peer_lmdb.c). Bagz, array_record, Lance, Vortex and Parquet have no interface for C, C++ or Rust
+that is installed with the package. Environment variables: HOLDALL_LIB is the library,
 HOLDALL_BENCH_SETS some of the sets below (default: all), HOLDALL_BENCH_SCALE a fraction of their
 records (1), HOLDALL_BENCH_ROUNDS the number of rounds (5).
 
@@ -18,11 +20,14 @@ Rules of the comparison:
   alone decodes all frames, from a new map of the file, whose pages every reader has to fault in.
 - If the goal is a multiple of bagz and the limit itself is less than that, the goal cannot be
   reached; then the ratio to the limit decides.
+- From Python, Bagz and holdall return bytes objects; Lance, Vortex and Parquet return Arrow arrays,
+  as their users get them, beside which holdall returns one buffer a call ("buffers").
 - A writer starts with an idle disk: writes of others have completed.
 """
 
 import collections
 import dataclasses
+import functools
 import os
 import pathlib
 import time
@@ -33,7 +38,9 @@ import numpy as np
 import zstandard
 from array_record.python.array_record_module import ArrayRecordReader, ArrayRecordWriter
 
+import columns
 import common
+import from_python
 import zstd_alone
 from common import CODECS, MAP, NONE, READ, version
 from rows import Part, Row, publish
@@ -57,7 +64,11 @@ GOALS = dict(
     ordered=2,
     raw=3,
     raw_single=1.5,
+    single=1,
+    open=1,
     write=2,
+    append=1.5,
+    python_threads=1.8,
     best=1.4,
     best_ordered=1.8,
 )
@@ -279,7 +290,18 @@ def by_parallelism(function, label="bagz"):
     }
 
 
-def rows(data, ours, codec, write=True):
+def callers(data, folder):
+    """holdall, and LMDB with zstd as the peer from C."""
+    files = [data.folder / file for file in ("data", "offsets", "indices")]
+    return common.Callers(
+        common.Ours("bench.c", folder, *files),
+        from_python.Bags(data.records, data.indices),
+        common.Ours("peer_lmdb.c", folder, *files, flags=["-llmdb", "-lzstd"]),
+    )
+
+
+def rows(data, by, codec):
+    """The rows of one set, by these callers."""
     name = f"{data.name}, {'zstd' if codec else 'raw'}"
     suffix = "bagz" if codec else "bag"
     path = data.folder / f"theirs.{suffix}"
@@ -287,7 +309,8 @@ def rows(data, ours, codec, write=True):
     array, db = ArrayRecord(data, data.folder / f"{suffix}.array_record", codec), Lmdb(
         data, data.folder / f"{suffix}.mdb", codec
     )
-    mine = data.folder / f"ours.{suffix}"
+    mine, mdb = data.folder / f"ours.{suffix}", data.folder / f"{suffix}.c.mdb"
+    files = columns.files(data.folder, suffix, columns.of_records(data.records)) if codec else {}
     best = [f"bagz, {p} thread{'s' * (p > 1)}" for p in (DEFAULT, *CHOSEN)]
 
     limit, of_limit = ("zstd alone", GOALS["zstd"]) if codec else ("memcpy alone", GOALS["memcpy"])
@@ -320,21 +343,26 @@ def rows(data, ours, codec, write=True):
             path, data.offsets, threads, slice(None) if order else data.indices, batch
         )
 
-    def bind(*command):
-        return lambda: ours.time(*command)
+    bind = functools.partial(common.bind, by.ours)
+
+    def fresh(path):
+        """A writer starts with an idle disk and without the file."""
+        common.remove(path)
+        os.sync()
+
+    def lmdb_in_c(command):
+        before = functools.partial(fresh, mdb) if command == "write" else None
+        run = common.bind(by.native, command, mdb, int(bool(codec)), before=before)
+        return {"C": {"lmdb": run}}
 
     def written(threads, batch):
-        def write():
-            common.remove(mine)
-            os.sync()
-            return ours.time(
-                "write", mine, CODECS["zstd" if codec else "none"], NONE, 0, threads, batch
-            )
-
-        return write
+        how = CODECS["zstd" if codec else "none"], NONE, 0, threads, batch
+        return bind("write", mine, *how, before=lambda: fresh(mine))
 
     at_once = 10 * data.batch
-    theirs = {"bagz": their.write, "array_record": array.write, "lmdb": db.write}
+    theirs = {"bagz": their.write, "array_record": array.write, "lmdb": db.write} | {
+        name: file.write for name, file in files.items()
+    }
     for threads in (1, 2):
         bytes_alone = "zstd alone" if codec else "its bytes alone"
         alone_of = {
@@ -348,8 +376,14 @@ def rows(data, ours, codec, write=True):
             f"{name}: write, {threads} thread{'s' * (threads > 1)}",
             (theirs if threads == 2 else {}) | alone_of,
             {"many at once": written(threads, at_once), "one by one": written(threads, 1)},
+            python=by.python,
+            native=lmdb_in_c("write") if threads == 2 else {},
             bound=bytes_alone,
-            goals=[("many at once", ["bagz"], GOALS["write"])] * (threads == 2)
+            goals=[
+                ("many at once", ["bagz"], GOALS["write"]),
+                ("one by one", ["bagz"], GOALS["append"]),
+            ]
+            * (threads == 2)
             + [("many at once", ["zstd alone"], GOALS["zstd"])] * bool(codec),
             each=data.count,
         )
@@ -357,8 +391,13 @@ def rows(data, ours, codec, write=True):
     reading = () if codec else ("read", "read, one by one", "read, batches")
     yield Row(
         f"{name}: open and close",
-        {"bagz": lambda: their.open(opens)},
+        {"bagz": lambda: their.open(opens)}
+        | {
+            name: lambda file=file: file.open(opens // 10) * 10 for name, file in files.items()
+        },
         {"mapped": bind("open", path, MAP, opens)},
+        python=by.python,
+        goals=[("mapped", ["bagz"], GOALS["open"])],
         each=opens,
     )
     # faster for records of this size
@@ -372,27 +411,38 @@ def rows(data, ours, codec, write=True):
             else {limit: bind("copy", path, 1, 0, 1), "pread alone": bind("pread", path)}
         ),
         {"mapped": bind("single", path, MAP, 0), "read": bind("single", path, READ, 0)},
-        goals=[
-            (
-                ("mapped", ["zstd alone"], GOALS["zstd_single"])
-                if codec
-                else ("mapped", ["bagz"], GOALS["raw_single"])
-            )
-        ],
+        python=by.python,
+        native=lmdb_in_c("single"),
+        goals=[("mapped", ["bagz"], GOALS["single" if codec else "raw_single"])]
+        + [("mapped", ["zstd alone"], GOALS["zstd_single"])] * bool(codec),
         bound=single,
         shown=reading,
         each=data.random,
     )
     yield Row(
         f"{name}: {data.batch:,} at random",
-        by_parallelism(their.batches) | {"array_record": array.batches} | limit_of(0, data.batch),
+        by_parallelism(their.batches)
+        | {"array_record": array.batches}
+        | {
+            name: lambda file=file: file.batches(data.indices, data.batch)
+            for name, file in files.items()
+        }
+        | limit_of(0, data.batch),
         {
             way: bind("indices", path, io, THREADS, data.batch)
             for way, io in (("mapped", MAP), ("read", READ))
         },
+        python=by.python,
         goals=goals(("mapped", "read")[: 1 + bool(codec)], "scattered", "best"),
         bound=limit,
         shown=reading,
+        each=data.random,
+    )
+    yield Row(
+        f"{name}: {data.batch:,} at random, Python threads with a thread of the library each",
+        {"1 thread": common.bind(by.python, "on_threads", path, 1, data.batch)},
+        {"2 threads, Python": common.bind(by.python, "on_threads", path, 2, data.batch)},
+        GOALS["python_threads"],
         each=data.random,
     )
     yield Row(
@@ -403,6 +453,7 @@ def rows(data, ours, codec, write=True):
             for way, io in (("mapped", MAP), ("read", READ))
             for how, take in (("one by one", 1), ("batches", data.batch))
         },
+        python=by.python,
         goals=goals(
             ("mapped, one by one", "read, one by one")[: 1 + bool(codec)], "scattered", "best"
         ),
@@ -414,6 +465,7 @@ def rows(data, ours, codec, write=True):
         f"{name}: in order",
         by_parallelism(their.iterate)
         | {"array_record": array.iterate, "lmdb": db.iterate}
+        | {name: file.all for name, file in files.items()}
         | limit_of(1, at_once),
         {
             f"{way}, {how}": bind(*command)
@@ -422,7 +474,14 @@ def rows(data, ours, codec, write=True):
                 ("stream", ("stream", path, io, THREADS, 1, 1)),
                 ("batches", ("range", path, io, THREADS, at_once)),
             )
+        }
+        | {
+            "mapped, buffers, Python": common.bind(
+                by.python, "buffers", path, MAP, THREADS, at_once
+            )
         },
+        python=by.python,
+        native=lmdb_in_c("range"),
         goals=goals(("mapped, stream", "read, stream"), "ordered", "best_ordered"),
         bound=limit,
         each=data.count,
@@ -431,6 +490,7 @@ def rows(data, ours, codec, write=True):
         f"{name}: all in one call",
         by_parallelism(their.all) | {"array_record": array.all} | limit_of(1, 0),
         {way: bind("range", path, io, THREADS, 0) for way, io in (("mapped", MAP), ("read", READ))},
+        python=by.python,
         goals=goals(("mapped", "read"), "ordered", "best_ordered"),
         bound=limit,
         each=data.count,
@@ -441,24 +501,18 @@ def compare(folder):
     measured, others = [], []
     for name in os.environ.get("HOLDALL_BENCH_SETS", ",".join(SETS)).split(","):
         data = Data(name, folder / name)
-        ours = common.Ours(
-            "bench.c",
-            folder,
-            data.folder / "data",
-            data.folder / "offsets",
-            data.folder / "indices",
-        )
-        other, copy = common.Others(ours), ours.time("memcpy")
+        by = callers(data, folder)
+        other, copy = common.Others(by.ours), by.ours.time("memcpy")
         for codec in ("zstd", None):
-            for row in rows(data, ours, codec):
+            for row in rows(data, by, codec):
                 row.measure(nbytes=data.bytes)
                 measured.append(row)
         others.append(f"{name}: {data.count:,} records, {data.bytes / 1e6:,.0f} MB; {other.said()}")
-        ours.process.stdin.close()
+        by.end()
     return Part(
-        "Records, compared with bagz, array_record, LMDB and zstd alone",
-        ours.version,
-        {p: version(p) for p in ("bagz", "array-record", "lmdb", "zstandard")},
+        "Records, compared with bagz, array_record, LMDB, Lance, Vortex, Parquet and zstd alone",
+        by.ours.version,
+        {p: version(p) for p in ("bagz", "array-record", "lmdb", "zstandard")} | columns.VERSIONS,
         [
             *others,
             f"holdall has {THREADS} threads; bagz uses {DEFAULT} threads by default; array_record "

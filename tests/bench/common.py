@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import time
+from typing import NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "peer"))
@@ -41,11 +42,12 @@ version = importlib.metadata.version
 
 
 class Ours:
-    """A compiled C program, which runs and takes commands."""
+    """A compiled C program, which runs and takes commands: of holdall, or of a peer, with flags of
+    the compiler."""
 
-    def __init__(self, source, folder, *arguments):
+    def __init__(self, source, folder, *arguments, flags=()):
         self.version = holdall_c.version()
-        self.command = [holdall_c.compile_c(HERE / source, folder), *arguments]
+        self.command = [holdall_c.compile_c(HERE / source, folder, *flags), *arguments]
         self.process = subprocess.Popen(
             self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -55,7 +57,7 @@ class Ours:
         print(*command, file=self.process.stdin, flush=True)
         answer = self.process.stdout.readline().split()
         if not answer:
-            sys.exit("holdall failed")
+            sys.exit(f"{self.command[0]} failed: {command}")
         return answer
 
     def time(self, *command):
@@ -87,8 +89,38 @@ def remove(path):
         path.with_name(prefix + path.name).unlink(missing_ok=True)
 
 
-def bind(ours, *command):
-    return lambda: ours.time(*command)
+class Bound:
+    """A command for a caller, which takes it by `time()`: a way of a row. `before` runs first and
+    is not timed."""
+
+    def __init__(self, caller, command, before=None):
+        self.caller, self.command, self.before = caller, command, before
+
+    def __call__(self):
+        if self.before:
+            self.before()
+        return self.caller.time(*self.command)
+
+    def by(self, other):
+        """The same command for another caller."""
+        return Bound(other, self.command, self.before)
+
+
+def bind(caller, *command, before=None):
+    return Bound(caller, command, before)
+
+
+class Callers(NamedTuple):
+    """holdall from C and from Python, and a peer from C."""
+
+    ours: Ours
+    python: object
+    native: Ours | None = None
+
+    def end(self):
+        self.ours.end()
+        if self.native:
+            self.native.end()
 
 
 # ---- measuring

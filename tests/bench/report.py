@@ -32,6 +32,7 @@ MOST_LINES = 150
 sys.path.insert(0, str(ROOT / "docs" / "figures"))
 
 from draw import Picture
+from rows import peers
 
 # ---- the rows of BENCHMARKS.md
 
@@ -171,8 +172,10 @@ METHOD = """
 
 - `make bench` generates the data and installs the other libraries from PyPI. `PARTS` selects the parts to measure; the others keep their
   results.
-- The other libraries are called from Python, holdall from C. All run in alternating turns, one process each, with their files in the page
-  cache unless stated.
+- A peer is compared with holdall from the same language. Peers are called from Python, those with an interface for C, C++ or Rust from it
+  as well. A name that ends with a language is called from that; otherwise peers are called from Python, holdall from C. Rows without
+  calls of holdall from Python compare holdall from C with peers from Python.
+- All run in alternating turns, with their files in the page cache unless stated.
 - Before each turn the benchmark writes to memory and frees it: a virtual machine must first get free memory from its host.
 - A time or rate is the median of the rounds, a ratio the median of the ratios of the rounds. Above 1, holdall is faster or needs less.
 - Each row is compared with its fastest peer. A row without a peer is compared with a *limit*: the codec alone on the same bytes in memory,
@@ -213,9 +216,13 @@ def ratio(a, b):
     return statistics.median(x / y for x, y in zip(a["seconds"], b["seconds"]))
 
 
-def fastest(ways, side, choose=min):
+def fastest(ways, side, our_way, choose=min):
+    """The fastest of the ways of a side with which a way of ours is compared."""
+    names = {s: [w["way"] for w in ways if w["side"] == s] for s in ("ours", side)}
+    if side == "theirs":
+        names[side] = peers(names[side], our_way["way"], names["ours"])
     return choose(
-        (w for w in ways if w["side"] == side),
+        (w for w in ways if w["side"] == side and w["way"] in names[side]),
         key=lambda w: statistics.median(w["seconds"]),
         default=None,
     )
@@ -242,9 +249,9 @@ def goal_text(goal):
 
 def row_lines(row):
     """A line per way."""
-    # a row has all of several limits
-    peer, limit = fastest(row["ways"], "theirs"), fastest(row["ways"], "limit", max)
     for k, way in enumerate(row["ways"]):
+        # a row has all of several limits
+        peer, limit = fastest(row["ways"], "theirs", way), fastest(row["ways"], "limit", way, max)
         star = " *" if way["way"] in row["shown"] else ""
         name = {"ours": f"**{way['way']}**{star}", "limit": f"*{way['way']}*"}.get(
             way["side"], way["way"]
@@ -359,12 +366,14 @@ def part(lines):
 
 
 def peer_bars(rows):
-    """Name, fastest peer and ratio to it, of each row that has a peer."""
+    """Name, fastest peer and ratio to it, of each row that has a peer: of the first way of holdall
+    that has one."""
     for row in rows:
-        peer, ours = fastest(row["ways"], "theirs"), [w for w in row["ways"] if w["side"] == "ours"]
-        ours = next((w for w in ours if w["way"] not in row["shown"]), None)
-        if peer and ours:
-            yield row["what"], peer["way"], ratio(peer, ours)
+        for ours in row["ways"]:
+            peer = fastest(row["ways"], "theirs", ours)
+            if ours["side"] == "ours" and ours["way"] not in row["shown"] and peer:
+                yield row["what"], peer["way"], ratio(peer, ours)
+                break
 
 
 def bars(title, groups):
@@ -497,6 +506,17 @@ class Way(NamedTuple):
         )
 
 
+def compared(ways, name):
+    """The way of holdall with this name, and its peers: from C, or if no peer is called from C, from
+    Python."""
+    ours = {way.name: way for way in ways if way.side == "ours"}
+    theirs = {way.name: way for way in ways if way.side == "theirs"}
+    for way in (name, name + ", Python"):
+        if way in ours and (same := peers(theirs, way, ours)):
+            return ours[way], [theirs[t] for t in same]
+    return ours[name], []
+
+
 def number(text):
     """The first number of a text."""
     return float(re.search(r"\d[\d,.]*", text)[0].replace(",", ""))
@@ -581,8 +601,8 @@ class Result:
                 break
         else:
             self.missing(f"{chosen.row}: {chosen.way}")
-        ours = ways[names.index(chosen.way)]
-        peers, limits = ([way for way in ways if way.side == side] for side in ("theirs", "limit"))
+        ours, peers = compared(ways, chosen.way)
+        limits = [way for way in ways if way.side == "limit"]
         # as in row_lines
         other = min(peers, key=Way.amount) if peers else max(limits, key=Way.amount)
         shown = ours.median + (f" ({ours.name})" if ours.name != "holdall" else "")

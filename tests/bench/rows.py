@@ -69,14 +69,39 @@ def is_limit(way):
     return " alone" in way
 
 
+def named(ways, language):
+    """The ways with names that end with their language."""
+    return {f"{way}, {language}": f for way, f in ways.items()}
+
+
+def is_native(side, way):
+    """Whether a way is called from C, C++ or Rust. Peers are called from Python, holdall from C,
+    unless the name of the way ends with another language."""
+    language = way.rpartition(", ")[2]
+    return language != "Python" if side == "ours" else language in ("C", "C++", "Rust")
+
+
+def peers(theirs, our_way, ours):
+    """The ways of theirs, by name, that are called from the same kind of language as one of ours;
+    all of them if none of ours is called from Python."""
+    if all(is_native("ours", way) for way in ours):
+        return list(theirs)
+    return [t for t in theirs if is_native("theirs", t) == is_native("ours", our_way)]
+
+
 @dataclasses.dataclass
 class Row:
     """One operation of both sides. `theirs` and `ours` are ways to do it, by name, as functions
-    that return seconds; some of `theirs` may be limits. The goal is that ours are `goal` times as
-    fast as the first of theirs, or as all of them (`to_all`), except those that are `shown`, which
-    are not comparable. If `bound` names a limit, it is enough to take hardly longer than the limit.
-    `goals` are further goals: a way of ours, the ways of theirs of which the fastest is compared,
-    and the factor."""
+    that return seconds; some of `theirs` may be limits. Peers are called from Python, holdall from
+    C; `native` are further ways of theirs, by language and name, and `python` takes the commands of
+    ours from Python, as far as it has methods of their names. Only ways in the same kind of
+    language are compared.
+
+    The goal is that ours are `goal` times as fast as the first of theirs, or as all of them
+    (`to_all`), except those that are `shown`, which are not comparable. If `bound` names a limit,
+    it is enough to take hardly longer than the limit. `goals` are further goals: a way of ours, the
+    ways of theirs of which the fastest is compared, and the factor. A goal applies to the way in
+    each language; a limit, only to that from C."""
 
     what: str
     theirs: dict
@@ -90,6 +115,25 @@ class Row:
     bound: str = ""
     goals: list = dataclasses.field(default_factory=list)
     times: dict = dataclasses.field(default_factory=dict)
+    native: dict = dataclasses.field(default_factory=dict)
+    python: object = None
+
+    def __post_init__(self):
+        for language, ways in self.native.items():
+            self.theirs = self.theirs | named(ways, language)
+        if self.python:
+            self.ours = self.ours | named(
+                {
+                    way: run.by(self.python)
+                    for way, run in self.ours.items()
+                    if not way.endswith(", Python")
+                    and hasattr(run, "by")
+                    and hasattr(self.python, run.command[0])
+                },
+                "Python",
+            )
+            self.shown = (*self.shown, *named(dict.fromkeys(self.shown), "Python"))
+        self.native = self.python = None  # functions hold their data
 
     def measure(self, **limits):
         """Measures and then drops the functions, because they hold their data. `limits` are as in
@@ -106,21 +150,32 @@ class Row:
             a / b for a, b in zip(self.times["theirs", their_way], self.times["ours", our_way])
         )
 
+    def peers(self, our_way, of):
+        return peers([t for t in of if not is_limit(t)], our_way, self.ours)
+
     def all_goals(self):
         """Each is a way of ours, one of theirs, and the minimum ratio."""
-        held_to = (
-            [t for t in self.theirs if not is_limit(t)] if self.to_all else list(self.theirs)[:1]
-        )
         for way in self.ours if self.goal else ():
-            yield from ((way, t, self.goal) for t in held_to if way not in self.shown)
-        for way, some, least in self.goals:
-            yield way, min(some, key=lambda t: self.median("theirs", t)), least
+            held_to = self.peers(way, self.theirs)
+            if way not in self.shown:
+                yield from ((way, t, self.goal) for t in held_to[: None if self.to_all else 1])
+        for name, some, least in self.goals:
+            for way in [w for w in self.ours if w in (name, *named({name: 0}, "Python"))]:
+                against = self.peers(way, self.theirs_of(some))
+                if is_native("ours", way):
+                    against += filter(is_limit, some)
+                if against:
+                    yield way, min(against, key=lambda t: self.median("theirs", t)), least
+
+    def theirs_of(self, names):
+        """The ways of these names in all languages."""
+        return [t for t in self.theirs if t in names or t.rpartition(", ")[0] in names]
 
     def reached(self):
         for way, theirs, least in self.all_goals():
             goal = dict(way=way, against=theirs, ratio=self.ratio(theirs, way), least=least)
             goal["reached"] = goal["ratio"] >= least
-            if self.bound and theirs != self.bound:
+            if self.bound and theirs != self.bound and is_native("ours", way):
                 goal |= dict(
                     limit=self.bound, share=self.ratio(self.bound, way), share_least=OF_BOUND
                 )

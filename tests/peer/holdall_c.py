@@ -718,7 +718,8 @@ def compile_c(source, folder, *flags):
     ).stdout
     soname = re.search(r"SONAME.*\[(.+)\]", named)
     at = pathlib.Path(folder) / (soname[1] if soname else lib.name)
-    shutil.copyfile(lib, at)  # a concurrent build changes nothing
+    if not at.exists():  # a program may run with it; a concurrent build changes nothing
+        shutil.copyfile(lib, at)
     out = pathlib.Path(folder) / pathlib.Path(source).stem
     cc = os.environ.get("CC", "gcc").split()
     warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
@@ -727,9 +728,9 @@ def compile_c(source, folder, *flags):
         *warnings,
         "-O2",
         "-pthread",
-        *flags,
         f"-I{ROOT / 'include'}",
         source,
+        *flags,
         "-o",
         out,
         at,
