@@ -6,7 +6,8 @@ lookups are as fast or faster (if records need not be decompressed to compare th
 
 The package is called from Python; holdall from C (bench_index.c) and from Python (from_python.py).
 Environment variables: HOLDALL_LIB is the library, HOLDALL_BENCH_RECORDS the number of records
-(default 1,000,000), HOLDALL_BENCH_ROUNDS the number of rounds (5)."""
+(default 1,000,000), HOLDALL_BENCH_ROUNDS the number of rounds (5).
+"""
 
 import os
 import pathlib
