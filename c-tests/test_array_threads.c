@@ -104,7 +104,7 @@ static void read_box(reader *r, int32_t *dst)
 
 static void read_points(reader *r, int32_t *dst)
 {
-    uint64_t points[50][3], n = 1 + below(r, 50);
+    uint64_t points[50][3] = { { 0 } }, n = 1 + below(r, 50);
     for (uint64_t p = 0; p < n; p++)
         for (int d = 0; d < 3; d++)
             points[p][d] = below(r, shape[d]);
