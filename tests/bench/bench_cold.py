@@ -33,8 +33,9 @@ import bench_b2nd
 import bench_bcolz
 import bench_records
 import common
+import from_python
 from bench_b2nd import read_same
-from common import MAP, READ, timed, version
+from common import MAP, READ, bind, timed, version
 from rows import Part, Row, goal, publish, table
 
 ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "array bag dataset").split()
@@ -120,8 +121,8 @@ class Cold:
     """Calls that are timed after their files were dropped. Records the bytes requested from the
     disk, and the pages that had stayed."""
 
-    def __init__(self, ours):
-        self.ours, self.asked, self.stayed = ours, {}, {}
+    def __init__(self, ours, python):
+        self.ours, self.python, self.asked, self.stayed = ours, python, {}, {}
 
     def call(self, key, path, run, pid="self", before=None):
         def cold():
@@ -153,6 +154,10 @@ class Cold:
             )
             for name, arguments in ours.items()
         }
+        own |= {
+            f"{name}, Python": self.call((what, f"{name}, Python"), path, bind(self.python, *arguments))
+            for name, arguments in ours.items()
+        }
         if alone == ALONE:
             # the bytes are known after the call
             ways[ALONE] = self.call(
@@ -166,7 +171,9 @@ class Cold:
             ways[FILES] = self.call(
                 (what, FILES), path, lambda: timed(lambda: [read_same(f) for f in files_of(path)])
             )
-        return Row(what, ways, own, GOALS["time"], nbytes, shown=("mapped",))
+        return Row(
+            what, ways, own, GOALS["time"], nbytes, shown=("mapped", "mapped, Python")
+        )
 
     def said(self):
         """Reports pages that stayed in the cache."""
@@ -250,8 +257,8 @@ def array_rows(cold, folder):
 def bag_rows(cold, folder):
     bench_records.SETS[KIND] = RECORDS, 200, SOME, SOME
     for word, codec, suffix in (
-        ("zstd", bench_records.ZSTD, "bagz"),
-        ("raw", bench_records.NONE, "bag"),
+        ("zstd", "zstd", "bagz"),
+        ("raw", None, "bag"),
     ):
         data = bench_records.Data(KIND, folder / suffix)
         path, other = data.folder / f"a.{suffix}", data.folder / "a.mdb"
@@ -325,7 +332,8 @@ def dataset_rows(cold, folder):
 
 def compare(folder):
     ours = common.Ours("cold.c", folder)
-    others, copy, cold = common.Others(ours), ours.time("memcpy"), Cold(ours)
+    others, copy = common.Others(ours), ours.time("memcpy")
+    cold = Cold(ours, from_python.Cold())
     kinds = dict(array=array_rows, bag=bag_rows, dataset=dataset_rows)
     measured = []
     for name in ONLY:

@@ -22,11 +22,14 @@ import bcolz
 import blosc
 import numpy as np
 import pandas
+import pyarrow
 import zarr
 
 import bench_b2nd
 import bench_records
+import columns as tables
 import common
+import from_python
 from common import CODECS, MAP, NONE, READ, bind, timed, version
 from rows import ROOT, Part, Row, publish, table
 
@@ -125,10 +128,14 @@ def decode_all(path):
     return run
 
 
-def fresh(path, do):
-    """Removes earlier files, which is not timed."""
+def idle_without(path):
+    """Removes earlier files and syncs, so that no writes are pending."""
     shutil.rmtree(path, ignore_errors=True)
     os.sync()
+
+
+def fresh(path, do):
+    idle_without(path)
     return do()
 
 
@@ -139,6 +146,8 @@ def often(seconds):
 
 def table_rows(ours, folder, text, sizes):
     columns = columns_of(text)
+    python = from_python.Tables(columns)
+    files = tables.files(folder, "flights", pyarrow.table(columns))
     known, nbytes = list_of(columns, folder), sum(c.nbytes for c in columns.values())
     bcolz.set_nthreads(THREADS)
     blosc.set_nthreads(THREADS)
@@ -152,10 +161,12 @@ def table_rows(ours, folder, text, sizes):
                 "bcolz": lambda t=t, codec=codec: fresh(
                     t, lambda: timed(theirs_write, columns, t, codec)
                 )
-            },
-            {"holdall": lambda o=o, write=write: fresh(o, lambda: ours.time(*write))},
+            }
+            | {who: file.write for who, file in files.items()},
+            {"holdall": bind(ours, *write, before=lambda o=o: idle_without(o))},
             GOALS["write"],
             nbytes,
+            python=python,
         )
         for path in (t, o):
             assert ours.time("equal", known, path) == 1, f"holdall reads something else: {path}"
@@ -168,25 +179,33 @@ def table_rows(ours, folder, text, sizes):
             {
                 "bcolz": often(lambda t=t: timed(theirs_read, t)),
                 "codec alone": often(lambda run=decode_all(t): timed(run)),
-            },
+            }
+            | {who: often(file.all) for who, file in files.items()},
             {
-                "holdall": often(bind(ours, "read", t, READ, THREADS)),
-                "mapped": often(bind(ours, "read", t, MAP, THREADS)),
+                way + suffix: often(bind(caller, "read", t, io, THREADS))
+                for caller, suffix in ((ours, ""), (python, ", Python"))
+                for way, io in (("holdall", READ), ("mapped", MAP))
             },
             GOALS["read"],
             nbytes,
             each=TIMES,
-            shown=("mapped",),
+            shown=("mapped", "mapped, Python"),
         )
         for rows, times in ROWS.items():
+            random = Rows(t, rows, times)
             yield Row(
                 f"{name}: {rows:,} random rows",
-                {"bcolz": lambda some=Rows(t, rows, times): timed(some)},
+                {"bcolz": lambda random=random: timed(random)}
+                | {
+                    who: lambda file=file, random=random: file.ranges(random.all, random.rows)
+                    for who, file in files.items()
+                },
                 {
                     "holdall": bind(ours, "rows", t, READ, THREADS, rows, times),
                     "mapped": bind(ours, "rows", t, MAP, THREADS, rows, times),
                 },
                 GOALS["rows"][rows],
+                python=python,
                 each=times,
                 shown=("mapped",),
             )
@@ -317,7 +336,7 @@ def compare(folder):
     return Part(
         "Real data: flights and an MRI, compared with all libraries",
         ours.version,
-        {p: version(p) for p in packages},
+        {p: version(p) for p in packages} | tables.VERSIONS,
         [others.said(), *notes],
         [
             *measured,

@@ -34,11 +34,19 @@ class Columns:
     def open(self, times):
         return timed(lambda: [self.opened() for _ in range(times)])
 
-    def batches(self, indices, at_once, seconds=2):
-        """Rows at random, so many per call, in ascending order, which Vortex requires. A reader
-        that takes long reads fewer of them."""
+    def batches(self, indices, at_once):
+        """Rows at random, so many per call, in ascending order, which Vortex requires."""
+        return self.taken(
+            [np.unique(indices[k : k + at_once]) for k in range(0, len(indices), at_once)]
+        )
+
+    def ranges(self, starts, rows):
+        """Adjacent rows from each of these on."""
+        return self.taken([np.arange(start, start + rows) for start in starts])
+
+    def taken(self, parts, seconds=2):
+        """The rows of each part in a call. A reader that takes long reads fewer of them."""
         file = self.opened()
-        parts = [np.unique(indices[k : k + at_once]) for k in range(0, len(indices), at_once)]
         start, done = time.perf_counter(), 0
         for part in parts:
             assert self.take(file, part).num_rows == len(part)

@@ -293,6 +293,75 @@ class Datasets(Commands):
         return timed(all)
 
 
+class Tables(Commands):
+    """real.c, for these columns."""
+
+    def __init__(self, columns):
+        self.columns = columns
+
+    def write(self, _, path, codec, checksum, threads):
+        dtypes = {name: column.dtype for name, column in self.columns.items()}
+        options = dict(
+            codec=codec,
+            level=5,
+            checksum=checksum,
+            threads=threads,
+            durability=0,
+            expected_rows=len(next(iter(self.columns.values()))),
+        )
+        start = time.perf_counter()
+        with holdall.Table.create(str(path), dtypes, mode="w", **options) as table:
+            table.append(self.columns)
+            table.commit()
+        return time.perf_counter() - start
+
+    def open_table(self, path, io, threads):
+        return holdall.Table(str(path), io=io, threads=threads)
+
+    def read(self, path, io, threads):
+        def all():
+            with self.open_table(path, io, threads) as table:
+                table.read_rows()
+
+        return timed(all)
+
+    def rows(self, path, io, threads, rows, times):
+        with self.open_table(path, io, threads) as table:
+            positions, at, starts = len(table) - rows, 0, []
+            for _ in range(times):
+                at = (at + 0x9E3779B97F4A7C15 % positions) % positions
+                starts.append(at)
+
+            def all():
+                for start in starts:
+                    table.read_rows(start, rows)
+
+            return timed(all)
+
+
+class Cold(Commands):
+    """cold.c: opens, reads and closes."""
+
+    def box(self, path, io, threads, start, count):
+        starts, counts = ([int(n) for n in str(text).split(",")] for text in (start, count))
+        key = tuple(slice(s, s + n) for s, n in zip(starts, counts))
+
+        def read():
+            with holdall.Array(str(path), io=io, threads=threads) as array:
+                array[key]
+
+        return timed(read)
+
+    def records(self, path, io, threads, first, step, count):
+        indices = range(first, first + count * step, step)
+
+        def read():
+            with holdall.Bag(str(path), io=io, threads=threads) as bag:
+                list(bag.read_indices(indices) if count else bag.read())
+
+        return timed(read)
+
+
 class Superchunks(Commands):
     """bench_blpk.c, but for chunks without a container."""
 

@@ -24,6 +24,8 @@ RESULTS = ROOT / "target" / "bench"
 ROUNDS = int(os.environ.get("HOLDALL_BENCH_ROUNDS", 5))
 # of the limit of a row: the rest is for reading and copying
 OF_BOUND = 0.9
+# languages of ways that are called natively
+NATIVE = ("C", "C++", "Rust")
 # bytes of memory that are touched before each way, minimum and maximum
 READY = 1 << 28, 1 << 31
 
@@ -78,7 +80,7 @@ def is_native(side, way):
     """Whether a way is called from C, C++ or Rust. Peers are called from Python, holdall from C,
     unless the name of the way ends with another language."""
     language = way.rpartition(", ")[2]
-    return language != "Python" if side == "ours" else language in ("C", "C++", "Rust")
+    return language != "Python" if side == "ours" else language in NATIVE
 
 
 def peers(theirs, our_way, ours):
@@ -156,9 +158,8 @@ class Row:
     def all_goals(self):
         """Each is a way of ours, one of theirs, and the minimum ratio."""
         for way in self.ours if self.goal else ():
-            held_to = self.peers(way, self.theirs)
             if way not in self.shown:
-                yield from ((way, t, self.goal) for t in held_to[: None if self.to_all else 1])
+                yield from ((way, t, self.goal) for t in self.held_to(way))
         for name, some, least in self.goals:
             for way in [w for w in self.ours if w in (name, *named({name: 0}, "Python"))]:
                 against = self.peers(way, self.theirs_of(some))
@@ -167,9 +168,17 @@ class Row:
                 if against:
                     yield way, min(against, key=lambda t: self.median("theirs", t)), least
 
+    def held_to(self, way):
+        """Those of theirs to which the goal compares a way of ours."""
+        first = next(iter(self.theirs))
+        if is_limit(first) and not self.to_all:
+            return [first] if is_native("ours", way) else []
+        return self.peers(way, self.theirs)[: None if self.to_all else 1]
+
     def theirs_of(self, names):
         """The ways of these names in all languages."""
-        return [t for t in self.theirs if t in names or t.rpartition(", ")[0] in names]
+        all = {*names, *(f"{name}, {language}" for name in names for language in NATIVE)}
+        return [t for t in self.theirs if t in all]
 
     def reached(self):
         for way, theirs, least in self.all_goals():
