@@ -79,12 +79,14 @@ help:
 	@echo 'make venv        the Python packages of the tests, in $(VENV)'
 	@echo 'CMAKE_FLAGS goes to cmake; CARGO, PYTHON and JOBS choose those.'
 
-# With TESTS=ON also c-tests; TARGETS may select some.
+# With TESTS=ON also c-tests; TARGETS may select some. With DEV_TOOL=ON the tool and the Python module
+# are those that the Rust tests build.
 TESTS ?= OFF
+DEV_TOOL ?= OFF
 TARGETS ?=
 build:
 	@sh cmake/need.sh @build
-	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=$(TESTS) \
+	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=$(TESTS) -DHOLDALL_DEV_TOOL=$(DEV_TOOL) \
 	    $(if $(filter ON,$(TESTS)),-DHOLDALL_FIXTURES="$$HOLDALL_FIXTURES") $(CMAKE_FLAGS)
 	cmake --build $(BUILD) --parallel $(JOBS) $(if $(TARGETS),--target $(TARGETS))
 	@sh cmake/python_extension.sh $(BUILD)
