@@ -362,7 +362,7 @@ static void bombs(const char *unused)
 {
     (void)unused;
     enum { CONTENT = 2147483600 };
-    const int n = slow() ? 50 : 100000;
+    const int n = slow() ? 50 : 20000;
     static const uint8_t head[16] = "blpk\x01\0\0\0\x01\0\0\0\0\0\0";
     uint8_t file[64] = {0};
     char text[200], name[32];
