@@ -23,17 +23,30 @@ pub fn finished(part: &OsStr) -> Result<u64> {
 
 /// Appends the rows of all parts to a table with one commit.
 pub fn commit(path: &OsStr, parts: &Parts, tokens: &[Token], options: &Options) -> Result<()> {
-    let mut table = Table::open(path, Mode::Append, options)?;
+    let table = Table::open(path, Mode::Append, options)?;
+    commit_to(table, parts, tokens, &|token| {
+        Table::open(&parts.path_of(token.id), Mode::Read, &Options::new())
+    })
+}
+
+/// Commits parts to a table that is open for writing.
+pub(super) fn commit_to(
+    mut table: Table,
+    parts: &Parts,
+    tokens: &[Token],
+    open: &dyn Fn(&Token) -> Result<Table>,
+) -> Result<()> {
+    let open = |token: &Token| parts.check(token.id).and_then(|()| open(token));
     let before = table.rows();
     let is_there = || {
         ends_with(before, tokens, &|token, last| {
-            is_last(&table, last, parts, token)
+            is_last(&table, last, &open(token)?, token)
         })
     };
     let (commit, attempt) = Commit::open(parts, tokens, Some(before), &is_there)?;
     if attempt != Attempt::Committed {
         for token in tokens {
-            let appended = append(&mut table, parts, token);
+            let appended = open(token).and_then(|part| append(&mut table, &part, token));
             appended.map_err(|e| of_part(parts, token, e))?;
         }
         commit.begin(before, table.rows())?;
@@ -42,20 +55,13 @@ pub fn commit(path: &OsStr, parts: &Parts, tokens: &[Token], options: &Options) 
     commit.end()
 }
 
-fn append(table: &mut Table, parts: &Parts, token: &Token) -> Result<()> {
-    let part = open(parts, token)?;
+fn append(table: &mut Table, part: &Table, token: &Token) -> Result<()> {
     check_items(token, part.rows())?;
-    table.append_table(&part)
-}
-
-fn open(parts: &Parts, token: &Token) -> Result<Table> {
-    parts.check(token.id)?;
-    Table::open(&parts.path_of(token.id), Mode::Read, &Options::new())
+    table.append_table(part)
 }
 
 /// Returns whether a row of a table is the last one of a part.
-fn is_last(table: &Table, last: u64, parts: &Parts, token: &Token) -> Result<bool> {
-    let part = open(parts, token)?;
+fn is_last(table: &Table, last: u64, part: &Table, token: &Token) -> Result<bool> {
     for (here, there) in table.columns().iter().zip(part.columns()) {
         if array::row(&here.array, last)? != array::row(&there.array, token.items - 1)? {
             return Ok(false);

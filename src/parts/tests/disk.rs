@@ -3,6 +3,7 @@
 
 use super::super::array::commit_to;
 use super::super::bag::{append, commit_set};
+use super::super::table::commit_to as commit_table_to;
 use super::super::token::Beside;
 use super::*;
 use crate::array::NewTiled;
@@ -218,6 +219,32 @@ fn dataset(format: Format, rows: u64, value: u8) -> SimDisk {
     disk
 }
 
+/// Creates a file that stands for a part, whose chunks are on a disk that does not fail. Returns
+/// its token.
+fn stand_in(disk: &SimDisk, parts: &Parts, name: &OsStr, kind: Kind, i: u8, items: u64) -> Token {
+    let id = PartId([i; 16]);
+    let file = disk.folder().create(&parts.name_of("", id), name).unwrap();
+    file.write_at(0, &[i]).unwrap();
+    Token {
+        kind,
+        id,
+        items,
+        beside: Beside::default(),
+        start: None,
+    }
+}
+
+/// Returns the folder that a stand-in stands for, which must be there.
+fn stood_for(
+    folder: &Arc<dyn Folder>,
+    parts: &Parts,
+    token: &Token,
+    contents: &[SimDisk],
+) -> Result<Arc<dyn Folder>> {
+    folder.open(&parts.name_of("", token.id), Access::Read)?;
+    Ok(contents[usize::from(token.id.0[0])].folder())
+}
+
 #[test]
 fn a_power_failure_leaves_a_dataset_without_or_with_all_parts() {
     let mut counts = StateCounts::of("parts of datasets");
@@ -229,30 +256,16 @@ fn a_power_failure_leaves_a_dataset_without_or_with_all_parts() {
     ] {
         let disk = dataset(format, old, 0);
         let name = OsStr::new("x");
-        // the chunks of the parts are on disks that do not fail; files stand for the parts
         let contents = [12, 10, 16].map(|rows| dataset(format, rows, rows as u8));
         let parts = Parts::beside(&disk.folder(), name, "");
-        let token = |i: u8| {
-            let id = PartId([i; 16]);
-            let file = disk.folder().create(&parts.name_of("", id), name).unwrap();
-            file.write_at(0, &[i]).unwrap();
-            let array = open::open_in(&contents[usize::from(i)].folder(), Mode::Read, &none());
-            Token {
-                kind: Kind::Array,
-                id,
-                items: array.unwrap().shape()[0],
-                beside: Beside::default(),
-                start: None,
-            }
-        };
-        let tokens = [0, 1, 2].map(token);
+        let tokens = [(0, 12), (1, 10), (2, 16)]
+            .map(|(i, rows)| stand_in(&disk, &parts, name, Kind::Array, i, rows));
         disk.make_durable();
         let act = |folder: Arc<dyn Folder>| {
             let parts = Parts::beside(&folder, name, "");
             let open = |token: &Token| {
-                folder.open(&parts.name_of("", token.id), Access::Read)?;
-                let i = usize::from(token.id.0[0]);
-                open::open_in(&contents[i].folder(), Mode::Read, &none())
+                let part = stood_for(&folder, &parts, token, &contents)?;
+                open::open_in(&part, Mode::Read, &none())
             };
             let array = open::open_in(&folder, Mode::Append, &none())?;
             commit_to(array, &parts, &tokens, &open)
@@ -264,6 +277,63 @@ fn a_power_failure_leaves_a_dataset_without_or_with_all_parts() {
             Ok(all.chunks(5).map(<[u8]>::to_vec).collect())
         };
         check(&mut counts, format!("{format:?} {old}"), disk, &act, &read);
+    }
+    counts.assert_complete(10);
+}
+
+/// Creates a disk with a table of rows of this value.
+fn table(format: Format, rows: u64, value: u8) -> SimDisk {
+    let disk = SimDisk::default();
+    let columns = [("a", "<i2"), ("b", "|S3")].map(|(n, d)| (n, Dtype::parse(d).unwrap()));
+    let mut options = none().with(Opt::ChunkBytes, 12).unwrap();
+    if format == Format::BlzRfc {
+        options.set(Opt::SuperchunkChunks, 2).unwrap();
+    }
+    let mut table =
+        Table::create_in(&disk.folder(), Mode::New, format, &columns, &options).unwrap();
+    let items = vec![value; rows as usize * 3];
+    table
+        .append(rows, &[&items[..rows as usize * 2], &items])
+        .unwrap();
+    table.commit().unwrap();
+    disk
+}
+
+#[test]
+fn a_power_failure_leaves_a_table_without_or_with_all_parts() {
+    let mut counts = StateCounts::of("parts of tables");
+    for format in [Format::Bcolz, Format::BlzRfc] {
+        let disk = table(format, 7, 1);
+        let name = OsStr::new("x");
+        let contents = [5, 8].map(|rows| table(format, rows, rows as u8));
+        let parts = Parts::beside(&disk.folder(), name, "");
+        let tokens =
+            [(0, 5), (1, 8)].map(|(i, rows)| stand_in(&disk, &parts, name, Kind::Table, i, rows));
+        disk.make_durable();
+        let act = |folder: Arc<dyn Folder>| {
+            let parts = Parts::beside(&folder, name, "");
+            let open = |token: &Token| {
+                let part = stood_for(&folder, &parts, token, &contents)?;
+                Table::open_in(&part, Mode::Read, &none())
+            };
+            let table = Table::open_in(&folder, Mode::Append, &none())?;
+            commit_table_to(table, &parts, &tokens, &open)
+        };
+        let read = |folder: Arc<dyn Folder>| {
+            let table = Table::open_in(&folder, Mode::Read, &none())?;
+            let mut rows = vec![Vec::new(); table.rows() as usize];
+            for column in table.columns() {
+                let mut all = vec![0; column.array.nbytes() as usize];
+                let shape = column.array.shape();
+                column.array.read(&[0], shape, None, &mut all, None)?;
+                let items = all.chunks(column.array.itemsize());
+                rows.iter_mut()
+                    .zip(items)
+                    .for_each(|(row, item)| row.extend(item));
+            }
+            Ok(rows)
+        };
+        check(&mut counts, format!("{format:?}"), disk, &act, &read);
     }
     counts.assert_complete(10);
 }
