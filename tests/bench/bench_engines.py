@@ -60,6 +60,11 @@ def make_array(folder):
     return path
 
 
+def made_records(n):
+    """Makes records that are objects of their own, as those of a file are."""
+    return np.full(n, RECORD[:170]).tolist()
+
+
 # ---- the plain reader: the sum of lengths, of a column, of all items
 
 
@@ -110,7 +115,7 @@ def of_dask(folder):
     spec, path = make_bag(folder), make_array(folder)
     # stays, so that its start is not measured
     pool = concurrent.futures.ProcessPoolExecutor(WORKERS)
-    made = dask.delayed(lambda n: [RECORD[:170]] * n)
+    made = dask.delayed(made_records)
 
     def empty_bag():
         return dask.bag.from_delayed([made(RECORDS // 8) for _ in range(8)])
@@ -161,7 +166,7 @@ def of_grain(folder):
             return -(-RECORDS // BATCH)
 
         def __getitem__(self, i):
-            return [RECORD[:170]] * BATCH
+            return made_records(BATCH)
 
     def total(source, workers):
         batches = grain.MapDataset.source(source).to_iter_dataset()
@@ -207,7 +212,7 @@ class EmptyBatches:
     def __getitem__(self, i):
         if i >= len(self):
             raise IndexError(i)
-        return [RECORD[:170]] * BATCH
+        return made_records(BATCH)
 
 
 def of_ray(folder):
@@ -227,8 +232,7 @@ def of_ray(folder):
         )
 
     def empty(batch):
-        n = len(batch["id"])
-        return {"record": np.full(n, RECORD[:170], object)}
+        return {"record": made_records(len(batch["id"]))}
 
     yield (
         "bag, sum of lengths",
@@ -249,6 +253,7 @@ def of_spark(folder):
 
     import holdall.spark
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # of the workers
     spark = SparkSession.builder.master(f"local[{WORKERS}]").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     spark.dataSource.register(holdall.spark.Source)
@@ -282,7 +287,7 @@ def empty_records(batches):
     import pyarrow
 
     for batch in batches:
-        records = pyarrow.array([RECORD[:170]] * len(batch), pyarrow.binary())
+        records = pyarrow.array(made_records(len(batch)), pyarrow.binary())
         yield pyarrow.RecordBatch.from_arrays([records], ["record"])
 
 
@@ -308,7 +313,7 @@ def of_beam(folder):
         "bag, sum of lengths",
         lambda: plain_bag(spec),
         lambda: run(holdall.beam.ReadFromBagz(spec)),
-        lambda: run(beam.Create([RECORD[:170]] * RECORDS)),
+        lambda: run(beam.Create(made_records(RECORDS))),
     )
 
 
