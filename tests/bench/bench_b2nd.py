@@ -2,7 +2,8 @@
 the same data, codec, filter and chunks, in one run.
 
 The packages are called from Python, and c-blosc2 from C as well (peer_blosc2.c, with the library
-and headers of the package blosc2); holdall from C (bench_b2nd.c) and from Python (from_python.py).
+and headers of the package blosc2), zarrs from Rust (the package in the folder zarrs, which needs
+Rust 1.91); holdall from C (bench_b2nd.c) and from Python (from_python.py).
 Environment variables: HOLDALL_BENCH_ROUNDS is the number of rounds (default 5; fewer for slow
 rows), HOLDALL_BENCH_ONLY the parts ("full", "write", "planes", "cubes", "points", "lengths", "rfc",
 "far", "memory"; default all), HOLDALL_BENCH_DATA the data ("int32", "float64"),
@@ -131,6 +132,11 @@ def of_zarr(data, path, chunks, codec):
     return zarr.open_array(str(path), mode="r")
 
 
+def root(array):
+    """The path of an array of zarr."""
+    return array.store.root
+
+
 def of_h5py(data, path, chunks, codec):
     with h5py.File(path, "w") as f:
         f.create_dataset(
@@ -175,13 +181,14 @@ def of_others(data, folder, mark, chunks, codec):
 
 
 def callers(folder):
-    """holdall, and the library of the package blosc2 as the peer from C."""
+    """holdall, the library of the package blosc2 as the peer from C, and zarrs."""
     at = pathlib.Path(blosc2.__file__).parent
     flags = [f"-I{at / 'include'}", f"-L{at / 'lib'}", "-lblosc2", f"-Wl,-rpath,{at / 'lib'}"]
     return common.Callers(
         common.Ours("bench_b2nd.c", folder),
         from_python.Arrays(),
         common.Ours("peer_blosc2.c", folder, flags=flags),
+        common.Zarrs(),
     )
 
 
@@ -438,7 +445,10 @@ def rows_of(by, folder, kind, data, codec, only=ONLY, asked=(0,)):
                     "with checksums": bind(ours, "read", o, READ, threads),
                 },
                 python=by.python,
-                native={"C": {"blosc2": native("read", t, READ, threads)}},
+                native={
+                    "C": {"blosc2": native("read", t, READ, threads)},
+                    "Rust": {"zarrs": bind(by.rust, "read", root(others["zarr"]), READ, threads)},
+                },
                 goal=GOALS[threads],
                 nbytes=data.nbytes,
                 shown=("mapped", "in memory", "with checksums"),
@@ -511,6 +521,13 @@ def beside_others(by, what, others, paths, count, times, command, goal=0, bounde
         },
         goal,
         python=by.python,
+        native={
+            "Rust": {
+                "zarrs": bind(
+                    by.rust, command[0], root(others["zarr"]), READ, 2, *command[1:], few
+                )
+            }
+        },
         each=few,
         shown=tuple(paths)[1 if goal else 0 :],
         to_all=True,
@@ -655,9 +672,10 @@ def compare(folder):
         row.measure()
         rows.append(row)
     return Part(
-        "N-dimensional arrays, compared with blosc2, zarr, h5py and tensorstore",
+        "N-dimensional arrays, compared with blosc2, zarr, zarrs, h5py and tensorstore",
         ours.version,
-        {p: version(p) for p in ("blosc2", "zarr", "h5py", "hdf5plugin", "tensorstore")},
+        {p: version(p) for p in ("blosc2", "zarr", "h5py", "hdf5plugin", "tensorstore")}
+        | {"zarrs": by.rust.version},
         [
             others.said(),
             *(

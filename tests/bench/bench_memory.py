@@ -3,14 +3,16 @@ packages blosc2, zarr, h5py, tensorstore, bcolz, bloscpack and bagz.
 
 Environment variables: HOLDALL_LIB is the library, HOLDALL_BENCH_ONLY which of "b2nd", "bcolz",
 "schunk", "frame" and "bag" (all). Each path runs in a process of its own, so that counting does not
-affect the times. For holdall, all memory allocated by malloc is counted (held.py). For holdall and
-the others, also the growth of the resident memory, which the system reports with an error of some
-hundred kilobytes.
+affect the times. For holdall from C, all memory allocated by malloc is counted (held.py). For
+holdall from C and from Python and for the others, which are called from Python, also the growth of
+the resident memory, which the system reports with an error of some hundred kilobytes.
 
 The goal is two chunks per thread. Bags have no chunks: 1 MiB stands for a chunk, or a record if it
 is longer.
 """
 
+import collections
+import math
 import os
 import pathlib
 import subprocess
@@ -28,7 +30,7 @@ import bench_bcolz
 import bench_blpk
 import holdall_c
 from common import HERE, version
-from held import CHUNKS, ITEMS, NAMES, PATHS, SHAPE, THREADS, of_holdall, walk, with_threads
+from held import CHUNKS, FORMATS, ITEMS, NAMES, PATHS, SHAPE, THREADS, of_holdall, walk, with_threads
 from rows import Part, goal, publish, table
 from theirs import bloscpack
 
@@ -36,6 +38,10 @@ ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "b2nd bcolz schunk frame bag").split
 # of arrays of blosc2, equal to those of holdall
 BLOCKS = (4, 64, 64)
 GOAL = 2
+FORMAT_NAMES = {
+    FORMATS[kind]: name
+    for kind, name in dict(b2nd="b2nd", bcolz="bcolz", schunk="bloscpack", frame="b2frame").items()
+}
 
 
 # ---- the others, each in a process of its own
@@ -131,11 +137,101 @@ def of_bagz(_, command):
     )
 
 
-OTHERS = dict(bcolz=of_bcolz, bloscpack=of_bloscpack, bagz=of_bagz)
+# ---- holdall from Python: the commands of memory.c
+
+
+def of_python(_, command):
+    import from_python
+
+    action, *arguments = command
+    return getattr(PythonCommands(from_python.holdall), action)(*arguments)
+
+
+class PythonCommands:
+    def __init__(self, holdall):
+        self.holdall = holdall
+
+    def created(self, path, codec, threads):
+        """Returns the path, and the options of creating it."""
+        path = pathlib.Path(path)
+        options = dict(mode="w", codec=int(codec), threads=int(threads), durability=0)
+        return str(path.with_name(f"python.{path.name}")), options
+
+    def array(self, file, path, format, dtype, shape, chunks, codec, threads):
+        shape, chunks = (tuple(map(int, text.split(","))) for text in (shape, chunks))
+        data = np.fromfile(file, dtype).reshape(shape)
+        path, options = self.created(path, codec, threads)
+        options |= dict(format=FORMAT_NAMES[int(format)], chunk_shape=chunks)
+        return grown(lambda: self.holdall.Array.save(path, data, **options))
+
+    def box(self, path, io, threads, count, times):
+        array, times = self.holdall.Array(path, io=int(io), threads=int(threads)), int(times)
+        counts = array.shape if count == "0" else tuple(map(int, count.split(",")))
+
+        def read():
+            for i in range(times):
+                starts = [(n - c) * i // times for n, c in zip(array.shape, counts)]
+                array[tuple(slice(at, at + c) for at, c in zip(starts, counts))]
+
+        return grown(read, array.itemsize * math.prod(counts))
+
+    def schunk(self, file, path, format, codec, threads, chunk, piece):
+        data, piece = memoryview(pathlib.Path(file).read_bytes()), int(piece)
+        path, options = self.created(path, codec, threads)
+        options |= dict(format=FORMAT_NAMES[int(format)], chunk_bytes=int(chunk))
+
+        def write():
+            with self.holdall.Schunk.create(path, 8, **options) as schunk:
+                for at in range(0, len(data), piece):
+                    schunk.append(data[at : at + piece])
+                schunk.commit()
+
+        return grown(write)
+
+    def content(self, path, io, threads, piece):
+        schunk = self.holdall.Schunk(path, io=int(io), threads=int(threads))
+        piece = int(piece) or len(schunk)
+        buffer = memoryview(bytearray(b"x") * piece)
+
+        def read():
+            for at in range(0, len(schunk), piece):
+                schunk.read_into(at, buffer[: len(schunk) - at])
+
+        return grown(read)
+
+    def bag(self, file, path, codec, threads, size, batch):
+        data, size = memoryview(pathlib.Path(file).read_bytes()), int(size)
+        path, options = self.created(path, codec, threads)
+
+        def write():
+            with self.holdall.BagWriter(path, **options) as writer:
+                writer.extend(data[k : k + size] for k in range(0, len(data) - size + 1, size))
+                writer.commit()
+
+        return grown(write)
+
+    def records(self, path, io, threads, batch):
+        bag, batch = self.holdall.Bag(path, io=int(io), threads=int(threads)), int(batch)
+        all, some = len(bag), min(batch, len(bag))
+        given = some * (len(bag[0]) + 8)
+
+        def read():
+            for k in range(0, all, batch):
+                bag.read_range(k, min(batch, all - k))
+
+        return grown(read, given)
+
+    def stream(self, path, io, threads):
+        bag = self.holdall.Bag(path, io=int(io), threads=int(threads))
+        return grown(lambda: collections.deque(bag.stream(), maxlen=0))
+
+
+PYTHON = "holdall from Python"
+OTHERS = {PYTHON: of_python, "bcolz": of_bcolz, "bloscpack": of_bloscpack, "bagz": of_bagz}
 
 
 def of_other(who, command):
-    """Runs the equivalent of a command of holdall and returns the bytes."""
+    """Runs the equivalent of a command of memory.c and returns the bytes."""
     arguments = [sys.executable, __file__, "grown", who, *map(str, with_threads(command, 2))]
     run = subprocess.run(arguments, capture_output=True, text=True)
     if run.returncode:
@@ -165,6 +261,7 @@ def measured(program, kind, folder):
                 mib(chunk),
                 *(word for t in THREADS for word in (mib(heap[t]), f"{each[t]:.2f}")),
                 mib(resident[THREADS[-1]]),
+                mib(of_other(PYTHON, command)),
                 beside,
             ]
         )
@@ -204,6 +301,7 @@ def compare(folder):
         "held, 2 threads",
         "chunks a thread",
         "resident, 2 threads",
+        "from Python, resident",
         "others, resident",
     ]
     return Part(

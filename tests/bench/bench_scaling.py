@@ -18,12 +18,20 @@ import shutil
 import statistics
 
 import common
+from from_python import Pieces
 from report import slope
 from rows import ROUNDS, Part, curve, goal, publish
 
 MOST = int(os.environ.get("HOLDALL_BENCH_MOST", 10_000_000))
 LIMITS = {"bag": MOST, "schunk": MOST, "frame": MOST, "array": MOST, "dataset": min(MOST, 100_000)}
 NAMES = {"bag": "bag", "schunk": "Bloscpack", "frame": "frame", "array": "b2nd", "dataset": "bcolz"}
+WHAT = {
+    "open": "open and close",
+    "read": "read a random piece",
+    "grow": "add a piece and commit, not synced",
+    "durable": "add a piece and commit, durable",
+}
+LANGUAGES = {"C": "", "Python": ", from Python"}  # added to names
 READS, FEW = 200, 5
 MIB, THREADS, MEASURED = 128, (1, 2, 4, 8, 16, 32, 64), (1, 2)
 CODECS = dict(LZ4=common.CODECS["lz4"], zstd=common.CODECS["zstd"])
@@ -37,29 +45,32 @@ def sizes(most):
         n *= 10
 
 
-def median(ours, times, *command):
+def median(caller, times, *command):
     """The seconds per piece."""
     return (
-        statistics.median(ours.time(*command[:3], times, *command[3:]) for _ in range(ROUNDS))
+        statistics.median(caller.time(*command[:3], times, *command[3:]) for _ in range(ROUNDS))
         / times
     )
 
 
-def of_kind(ours, folder, kind):
-    """By operation, pairs of the number of pieces and microseconds."""
-    found = {"open": [], "read": [], "grow": [], "durable": []}
+def of_kind(ours, callers, folder, kind):
+    """By operation and language, pairs of the number of pieces and microseconds."""
+    found = {
+        (what, language): [] for what in ("open", "read", "grow", "durable") for language in callers
+    }
     for n in sizes(LIMITS[kind]):
         path = folder / (f"{kind}.bag" if kind == "bag" else kind)
         ours.time("make", kind, path, n)
-        took = {
-            "open": median(ours, FEW, "open", kind, path),
-            "read": median(ours, READS, "read", kind, path),
-            # each round adds a few pieces
-            "grow": median(ours, FEW, "grow", kind, path, 0),
-            "durable": median(ours, FEW, "grow", kind, path, 1),
-        }
-        for what, seconds in took.items():
-            found[what].append((n, seconds * 1e6))
+        for language, caller in callers.items():
+            took = {
+                "open": median(caller, FEW, "open", kind, path),
+                "read": median(caller, READS, "read", kind, path),
+                # each round adds a few pieces
+                "grow": median(caller, FEW, "grow", kind, path, 0),
+                "durable": median(caller, FEW, "grow", kind, path, 1),
+            }
+            for what, seconds in took.items():
+                found[what, language].append((n, seconds * 1e6))
         shutil.rmtree(path) if path.is_dir() else common.remove(path)
     return found
 
@@ -85,33 +96,38 @@ def scaled(ours, folder, codec):
     yield f"{codec}, measured", [(t, whole[1] / whole[t]) for t in MEASURED]
 
 
+def curves(found):
+    """A curve of each operation and language, with a line of each kind."""
+    for what, text in WHAT.items():
+        for language in LANGUAGES:
+            by = {NAMES[kind]: found[kind][what, language] for kind in found}
+            yield curve(text + LANGUAGES[language], "µs", "pieces", by)
+
+
+def goals(found):
+    for kind in found:
+        for language, text in LANGUAGES.items():
+            points = found[kind]["open", language]
+            most, took = points[-1]
+            yield goal(
+                took < OPEN * 1e6 and slope(points) < SLOPE,
+                f"open {NAMES[kind]} of {most:,} pieces{text}: {took:,.0f} µs, slope "
+                f"{slope(points):.2f} (goal {OPEN * 1e6:g} µs and {SLOPE:g})",
+            )
+
+
 def compare(folder):
     ours = common.Ours("scaling.c", folder)
     others = common.Others(ours)
-    found = {kind: of_kind(ours, folder, kind) for kind in LIMITS}
+    callers = {"C": ours, "Python": Pieces()}
+    found = {kind: of_kind(ours, callers, folder, kind) for kind in LIMITS}
     threads = dict(line for codec in CODECS for line in scaled(ours, folder, codec))
-    by = {what: {NAMES[kind]: found[kind][what] for kind in found} for what in found["bag"]}
     return Part(
         "Scaling: size of containers and number of threads",
         ours.version,
         {},
         [others.said(), f"pieces of 16 bytes; one thread; {MIB} chunks of 1 MiB for the threads"],
-        [
-            curve("open and close", "µs", "pieces", by["open"]),
-            curve("read a random piece", "µs", "pieces", by["read"]),
-            curve("add a piece and commit, not synced", "µs", "pieces", by["grow"]),
-            curve("add a piece and commit, durable", "µs", "pieces", by["durable"]),
-            curve("read a frame", "times as fast", "threads", threads),
-            *(
-                goal(
-                    points[-1][1] < OPEN * 1e6 and slope(points) < SLOPE,
-                    f"open {name} of {points[-1][0]:,} pieces: {points[-1][1]:,.0f} µs, slope "
-                    f"{slope(points):.2f}"
-                    f" (goal {OPEN * 1e6:g} µs and {SLOPE:g})",
-                )
-                for name, points in by["open"].items()
-            ),
-        ],
+        [*curves(found), curve("read a frame", "times as fast", "threads", threads), *goals(found)],
     )
 
 

@@ -1,5 +1,6 @@
-"""Measures the fixed costs of the library: its size, loading it, its first calls, a call that does
-nothing compared with an empty C function, opening each kind of file. HOLDALL_LIB is the library.
+"""Measures the fixed costs of the library and of the Python module: size, loading, first calls, a
+call that does nothing compared with an empty C function, opening each kind of file. HOLDALL_LIB is
+the library.
 
 Loading and first calls are measured in processes of their own. Sizes of code are counted in the
 library before it is stripped.
@@ -12,19 +13,33 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 
 import calls
 import common
 import counts
+import from_python
 import holdall_c
 from rows import ROOT, Part, goal, publish, table
 
 SIZE, FIRST, CALL, OPEN, LOAD = 2_000_000, 50e-6, 5e-9, 100e-6, 2
-TIMES = 31
+TIMES, FEW = 31, 20
 CODECS = dict(
     zstd=r"ZSTD|HUF_|FSE_|HIST_|XXH|POOL_|divsuf|COVER", lz4=r"LZ4", libdeflate=r"deflate"
 )
-RUST = r"(?:<[^:]*?)?\b(holdall::(?!_)\w+)"
+# prints the seconds of loading the module, which loads NumPy, and of the first and second open
+MODULE = """
+import numpy, sys, time
+sys.path.insert(0, sys.argv[1])
+times = [time.perf_counter()]
+import holdall
+times.append(time.perf_counter())
+for _ in range(2):
+    holdall.Bag(sys.argv[2]).close()
+    times.append(time.perf_counter())
+print(*(b - a for a, b in zip(times, times[1:])))
+"""
+RUST = r"(?:<[^:]*?)?\bholdall::(?:engine::)?(?!_)(\w+)"
 
 
 def stripped(lib, folder):
@@ -53,18 +68,16 @@ def owner(name):
     if re.search(r"gimli|addr2line|rustc_demangle|backtrace|symbolize", name):
         return "Rust's backtraces"
     if m := re.match(RUST, name):
-        return m[1]
+        return f"holdall::{m[1]}"
     if re.match(r"<?&?(?:mut )?\W*(?:std|core|alloc|hashbrown)\b", name):
         return "Rust's standard library, with its generic functions"
     return "others"
 
 
-def started(lib, bag, program):
-    """Medians of loading, the first call, the first open and the second."""
+def started(*command):
+    """Medians of the times that each of several processes prints."""
     runs = [
-        subprocess.run(
-            [program, lib, bag, "load"], capture_output=True, text=True, check=True
-        ).stdout.split()
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         for _ in range(TIMES)
     ]
     return [statistics.median(map(float, times)) for times in zip(*runs)]
@@ -81,12 +94,16 @@ def constructors(lib):
 
 def opens(program, files):
     """Seconds of opening and closing each kind of file in the page cache."""
+    python = from_python.Opens()
     names = subprocess.run(
         [program, files, "0", "list"], capture_output=True, text=True, check=True
     ).stdout.splitlines()
     for name in names:
         if name.startswith("open "):
             yield name, seconds(program, files, name, "0")
+            python.open(files, name, FEW)
+            took = [python.open(files, name, FEW) / FEW for _ in range(TIMES)]
+            yield f"{name} from Python", statistics.median(took)
 
 
 def seconds(program, files, name, threads):
@@ -121,7 +138,8 @@ def compare(folder):
     paths, files = holdall_c.compile_c(common.HERE / "paths.c", folder, "-lm"), folder / "files"
     files.mkdir()
     subprocess.run([paths, files, "1", "make"], check=True)
-    loaded, first, opened, again = started(core, files / "raw.bag", program)
+    loaded, first, opened, again = started(program, core, files / "raw.bag", "load")
+    module = started(sys.executable, "-c", MODULE, from_python.MODULE, files / "raw.bag")
     out = subprocess.run(
         [program, core, files / "raw.bag", "calls", "20000000"],
         capture_output=True,
@@ -152,6 +170,13 @@ def compare(folder):
                 opened < FIRST,
                 f"a first call that opens a bag: {opened * 1e6:.0f} µs, the second time "
                 f"{again * 1e6:.0f} (goal {FIRST * 1e6:g})",
+            ),
+            table(
+                ["from Python", "µs"],
+                [
+                    [what, f"{took * 1e6:,.0f}"]
+                    for what, took in zip(("import after NumPy", "first open", "second"), module)
+                ],
             ),
             goal(
                 call - empty < CALL,

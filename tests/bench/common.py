@@ -6,6 +6,7 @@ HOLDALL_LIB is the library.
 import importlib.metadata
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -41,13 +42,11 @@ version = importlib.metadata.version
 # ---- the C program
 
 
-class Ours:
-    """A compiled C program, which runs and takes commands: of holdall, or of a peer, with flags of
-    the compiler."""
+class Program:
+    """A program that runs and takes commands."""
 
-    def __init__(self, source, folder, *arguments, flags=()):
-        self.version = holdall_c.version()
-        self.command = [holdall_c.compile_c(HERE / source, folder, *flags), *arguments]
+    def __init__(self, *command):
+        self.command = command
         self.process = subprocess.Popen(
             self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -82,6 +81,28 @@ class Ours:
         )
 
 
+class Ours(Program):
+    """A compiled C program: of holdall, or of a peer, with flags of the compiler."""
+
+    def __init__(self, source, folder, *arguments, flags=()):
+        self.version = holdall_c.version()
+        super().__init__(holdall_c.compile_c(HERE / source, folder, *flags), *arguments)
+
+
+class Zarrs(Program):
+    """The program of a peer in Rust, which cargo builds."""
+
+    def __init__(self):
+        source, target = HERE / "zarrs", HERE.parents[1] / "target/zarrs"
+        command = [os.environ.get("CARGO", "cargo"), "build", "--release", "--locked", "--quiet"]
+        subprocess.run(
+            command, cwd=source, env=os.environ | {"CARGO_TARGET_DIR": str(target)}, check=True
+        )
+        super().__init__(target / "release/holdall-bench-zarrs")
+        lock = (source / "Cargo.lock").read_text()
+        self.version = re.search(r'name = "zarrs"\nversion = "(.*)"', lock)[1]
+
+
 def remove(path):
     """A bag, with the files beside it."""
     path = pathlib.Path(path)
@@ -111,16 +132,16 @@ def bind(caller, *command, before=None):
 
 
 class Callers(NamedTuple):
-    """holdall from C and from Python, and a peer from C."""
+    """holdall from C and from Python, a peer from C, and one from Rust."""
 
     ours: Ours
     python: object
     native: Ours | None = None
+    rust: Program | None = None
 
     def end(self):
-        self.ours.end()
-        if self.native:
-            self.native.end()
+        for program in filter(None, (self.ours, self.native, self.rust)):
+            program.end()
 
 
 # ---- measuring

@@ -15,7 +15,8 @@ import common
 from boxes import Boxes, plane
 from common import CHECKSUM_ZSTD, IN_MEMORY, MAP, READ, timed
 
-sys.path.insert(0, str(common.HERE.parents[1] / "target/prefix/share/holdall/python"))
+MODULE = common.HERE.parents[1] / "target/prefix/share/holdall/python"
+sys.path.insert(0, str(MODULE))
 
 import holdall
 
@@ -432,6 +433,90 @@ class Superchunks(Commands):
                     source.read(start, n)
 
             return timed(all)
+
+
+class Pieces(Commands):
+    """scaling.c, but for the threads."""
+
+    ITEMS = 4  # of a piece
+
+    def open_container(self, kind, path, mode="r", **options):
+        options |= dict(threads=1)
+        if kind != "bag":
+            cls = holdall.Array if kind in ("array", "dataset") else holdall.Schunk
+            return cls(str(path), mode, **options)
+        if mode == "r":
+            return holdall.Bag(str(path), **options)
+        return holdall.BagWriter(str(path), mode, codec="none", **options)
+
+    def open(self, kind, path, times):
+        self.open_container(kind, path).close()
+
+        def all():
+            for _ in range(times):
+                self.open_container(kind, path).close()
+
+        return timed(all)
+
+    def read(self, kind, path, times):
+        with self.open_container(kind, path) as container:
+            if kind == "bag":
+                count, read = len(container), container.__getitem__
+            elif isinstance(container, holdall.Schunk):
+                count, read = container.chunk_count, container.read_chunk
+            else:
+                count = len(container) // self.ITEMS
+
+                def read(i):
+                    return container[i * self.ITEMS : (i + 1) * self.ITEMS]
+
+            at, some = 0, []
+            for _ in range(2 * times):
+                at = (at + 0x9E3779B97F4A7C15 % count + 1) % count
+                some.append(at)
+
+            def all(some):
+                for i in some:
+                    read(i)
+
+            all(some[:times])
+            return timed(all, some[times:])
+
+    def grow(self, kind, path, times, durable):
+        piece = np.arange(self.ITEMS, dtype="<i4")
+        piece = piece if kind in ("array", "dataset") else piece.tobytes()
+        with self.open_container(kind, path, "a", durability=durable) as container:
+
+            def all(times):
+                for _ in range(times):
+                    container.append(piece)
+                    container.commit()
+
+            all(1)
+            return timed(all, times)
+
+
+class Opens(Commands):
+    """The paths of paths.c that open a container and close it."""
+
+    FILES = {
+        "open a bag": ("raw.bag", holdall.Bag),
+        "open a bag of zstd": ("zstd.bagz", holdall.Bag),
+        "open an array": ("lz4.b2nd", holdall.Array),
+        "open a file of Bloscpack": ("walk.blp", holdall.Schunk),
+        "open a frame": ("walk.b2frame", holdall.Schunk),
+        "open a table": ("table.bcolz", holdall.Table),
+    }
+
+    def open(self, folder, name, times):
+        file, cls = self.FILES[name]
+        path = str(folder / file)
+
+        def all():
+            for _ in range(times):
+                cls(path).close()
+
+        return timed(all)
 
 
 class Indexes(Commands):

@@ -20,6 +20,7 @@ COVERED = (
 UNREAD = (
     "include/holdall.h",
     "include/holdall/*.h",
+    "Cargo.lock",
     "c-tests/package/abi.xml",
     "cmake/python/*.txt",
     "examples/data/*.csv",
