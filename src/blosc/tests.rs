@@ -168,7 +168,7 @@ fn ranges(p: &Params, src: &[u8]) {
     let mut back = vec![0; src.len()];
     for from in 0..=src.len() {
         for to in from..=src.len() {
-            if (to - from) % 7 > 1 {
+            if (to - from) % 23 > 1 {
                 continue;
             }
             let part = &mut back[..to - from];
