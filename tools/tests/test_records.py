@@ -607,8 +607,9 @@ class Damage(Base):
             "in",
             b"".join(struct.pack("<I", 100_000) + bytes([i % 256]) * 100_000 for i in range(600)),
         )
+        kilobytes = 77824 + os.path.getsize(TOOL) // 1024
         line = (
-            'ulimit -v 81920; "$0" convert -q --threads 1 --from lengths32 in a.bag && '
+            f'ulimit -v {kilobytes}; "$0" convert -q --threads 1 --from lengths32 in a.bag && '
             '"$0" convert -q --threads 1 a.bag a.arrow && '
             '"$0" convert -q --threads 1 a.arrow b.bag'
         )

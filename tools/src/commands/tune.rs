@@ -33,7 +33,7 @@ enum Sample {
 /// The options of an encoding, as `pack` and `convert` take them.
 #[derive(Parser, Clone, Debug)]
 #[command(no_binary_name = true, allow_negative_numbers = true)]
-struct Encoding {
+struct Candidate {
     #[command(flatten)]
     of_chunks: groups::Encoding,
     #[command(flatten)]
@@ -43,7 +43,7 @@ struct Encoding {
 }
 
 struct Trial {
-    encoding: Encoding,
+    encoding: Candidate,
     /// Stored bytes per byte of content.
     size: f64,
     write: Duration,
@@ -232,7 +232,7 @@ impl Sample {
         &self,
         to: &Path,
         options: &Options,
-        of: &Encoding,
+        of: &Candidate,
     ) -> holdall::Result<(u64, [Duration; 2])> {
         let start = Instant::now();
         let (written, stored) = match self {
@@ -330,7 +330,7 @@ fn attempt(
     if !in_time() {
         return Ok(None);
     }
-    let encoding = Encoding::parse(encoding)?;
+    let encoding = Candidate::parse(encoding)?;
     let options = options::reading(&args.source.reading);
     let options = options.durable(false).lock(false).progress(move |_, _| in_time());
     let options = match sample {
@@ -382,11 +382,11 @@ fn choose(trials: &[Trial], goal: Goal) -> Option<&Trial> {
         .min_by(|a, b| score(a).partial_cmp(&score(b)).unwrap_or(std::cmp::Ordering::Equal))
 }
 
-impl Encoding {
-    fn parse(text: &str) -> Result<Encoding> {
-        let parsed = Encoding::try_parse_from(text.split(' '));
+impl Candidate {
+    fn parse(text: &str) -> Result<Candidate> {
+        let parsed = Candidate::try_parse_from(text.split(' '));
         let encoding = parsed.map_err(|error| failure!("tune: {text}: {error}"))?;
-        Ok(Encoding { text: text.to_owned(), ..encoding })
+        Ok(Candidate { text: text.to_owned(), ..encoding })
     }
 
     fn codec(&self) -> &str {
@@ -395,7 +395,7 @@ impl Encoding {
 }
 
 /// Adds the codec of a bag.
-fn coded(options: Options, encoding: &Encoding) -> Options {
+fn coded(options: Options, encoding: &Candidate) -> Options {
     options::given(options, encoding.of_chunks.codecs.codec.flatten(), Options::codec)
 }
 
