@@ -8,8 +8,7 @@ set -eu
 states=$1
 out=$2
 mkdir -p "$out"
-# millions of buffers are allocated and freed: do not return them to the system each time
-export MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
+. tests/run/malloc.sh
 
 run() {
     HOLDALL_DISK_STATES=$1 ${CARGO:-cargo} test --locked --lib --profile rigs "$2" -- --nocapture \

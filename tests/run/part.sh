@@ -29,12 +29,10 @@ rust)
     echo '== Rust tests'
     # the lints that the layers deny; not every Rust installation has clippy
     if "$CARGO" clippy --version >/dev/null 2>&1; then
-        "$CARGO" clippy --locked --package holdall --package holdall-cli \
-            --package holdall-python --features holdall/cloud -- -D warnings
+        "$CARGO" clippy --locked --lib -- -D warnings
+        "$CARGO" clippy --locked --workspace --features holdall/cloud -- -D warnings
     fi
-    # The simulated disk allocates and frees millions of buffers. Returning them to the system each
-    # time takes as long as the tests.
-    export MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
+    . tests/run/malloc.sh
     # cargo-nextest does not run the examples in the documentation
     if "$CARGO" nextest --version >/dev/null 2>&1; then
         "$CARGO" nextest run --locked --workspace --features holdall/cloud
