@@ -132,11 +132,6 @@ def of_zarr(data, path, chunks, codec):
     return zarr.open_array(str(path), mode="r")
 
 
-def root(array):
-    """The path of an array of zarr."""
-    return array.store.root
-
-
 def of_h5py(data, path, chunks, codec):
     with h5py.File(path, "w") as f:
         f.create_dataset(
@@ -190,6 +185,11 @@ def callers(folder):
         common.Ours("peer_blosc2.c", folder, flags=flags),
         common.Zarrs(),
     )
+
+
+def of_zarrs(by, others, command, threads, *rest):
+    """The same command on the file of zarr, as a way in Rust."""
+    return {"zarrs": bind(by.rust, command, others["zarr"].store.root, READ, threads, *rest)}
 
 
 def open_blosc2(path, threads):
@@ -447,7 +447,7 @@ def rows_of(by, folder, kind, data, codec, only=ONLY, asked=(0,)):
                 python=by.python,
                 native={
                     "C": {"blosc2": native("read", t, READ, threads)},
-                    "Rust": {"zarrs": bind(by.rust, "read", root(others["zarr"]), READ, threads)},
+                    "Rust": of_zarrs(by, others, "read", threads),
                 },
                 goal=GOALS[threads],
                 nbytes=data.nbytes,
@@ -521,13 +521,7 @@ def beside_others(by, what, others, paths, count, times, command, goal=0, bounde
         },
         goal,
         python=by.python,
-        native={
-            "Rust": {
-                "zarrs": bind(
-                    by.rust, command[0], root(others["zarr"]), READ, 2, *command[1:], few
-                )
-            }
-        },
+        native={"Rust": of_zarrs(by, others, command[0], 2, *command[1:], few)},
         each=few,
         shown=tuple(paths)[1 if goal else 0 :],
         to_all=True,

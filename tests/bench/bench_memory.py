@@ -30,7 +30,8 @@ import bench_bcolz
 import bench_blpk
 import holdall_c
 from common import HERE, version
-from held import CHUNKS, FORMATS, ITEMS, NAMES, PATHS, SHAPE, THREADS, of_holdall, walk, with_threads
+from from_python import holdall
+from held import CHUNKS, ITEMS, NAMES, PATHS, SHAPE, THREADS, of_holdall, walk, with_threads
 from rows import Part, goal, publish, table
 from theirs import bloscpack
 
@@ -38,10 +39,6 @@ ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "b2nd bcolz schunk frame bag").split
 # of arrays of blosc2, equal to those of holdall
 BLOCKS = (4, 64, 64)
 GOAL = 2
-FORMAT_NAMES = {
-    FORMATS[kind]: name
-    for kind, name in dict(b2nd="b2nd", bcolz="bcolz", schunk="bloscpack", frame="b2frame").items()
-}
 
 
 # ---- the others, each in a process of its own
@@ -141,15 +138,12 @@ def of_bagz(_, command):
 
 
 def of_python(_, command):
-    import from_python
-
     action, *arguments = command
-    return getattr(PythonCommands(from_python.holdall), action)(*arguments)
+    return getattr(PythonCommands(), action)(*arguments)
 
 
 class PythonCommands:
-    def __init__(self, holdall):
-        self.holdall = holdall
+    """Each returns the growth of the resident memory."""
 
     def created(self, path, codec, threads):
         """Returns the path, and the options of creating it."""
@@ -161,11 +155,11 @@ class PythonCommands:
         shape, chunks = (tuple(map(int, text.split(","))) for text in (shape, chunks))
         data = np.fromfile(file, dtype).reshape(shape)
         path, options = self.created(path, codec, threads)
-        options |= dict(format=FORMAT_NAMES[int(format)], chunk_shape=chunks)
-        return grown(lambda: self.holdall.Array.save(path, data, **options))
+        options |= dict(format=int(format), chunk_shape=chunks)
+        return grown(lambda: holdall.Array.save(path, data, **options))
 
     def box(self, path, io, threads, count, times):
-        array, times = self.holdall.Array(path, io=int(io), threads=int(threads)), int(times)
+        array, times = holdall.Array(path, io=int(io), threads=int(threads)), int(times)
         counts = array.shape if count == "0" else tuple(map(int, count.split(",")))
 
         def read():
@@ -178,10 +172,10 @@ class PythonCommands:
     def schunk(self, file, path, format, codec, threads, chunk, piece):
         data, piece = memoryview(pathlib.Path(file).read_bytes()), int(piece)
         path, options = self.created(path, codec, threads)
-        options |= dict(format=FORMAT_NAMES[int(format)], chunk_bytes=int(chunk))
+        options |= dict(format=int(format), chunk_bytes=int(chunk))
 
         def write():
-            with self.holdall.Schunk.create(path, 8, **options) as schunk:
+            with holdall.Schunk.create(path, 8, **options) as schunk:
                 for at in range(0, len(data), piece):
                     schunk.append(data[at : at + piece])
                 schunk.commit()
@@ -189,7 +183,7 @@ class PythonCommands:
         return grown(write)
 
     def content(self, path, io, threads, piece):
-        schunk = self.holdall.Schunk(path, io=int(io), threads=int(threads))
+        schunk = holdall.Schunk(path, io=int(io), threads=int(threads))
         piece = int(piece) or len(schunk)
         buffer = memoryview(bytearray(b"x") * piece)
 
@@ -204,14 +198,14 @@ class PythonCommands:
         path, options = self.created(path, codec, threads)
 
         def write():
-            with self.holdall.BagWriter(path, **options) as writer:
+            with holdall.BagWriter(path, **options) as writer:
                 writer.extend(data[k : k + size] for k in range(0, len(data) - size + 1, size))
                 writer.commit()
 
         return grown(write)
 
     def records(self, path, io, threads, batch):
-        bag, batch = self.holdall.Bag(path, io=int(io), threads=int(threads)), int(batch)
+        bag, batch = holdall.Bag(path, io=int(io), threads=int(threads)), int(batch)
         all, some = len(bag), min(batch, len(bag))
         given = some * (len(bag[0]) + 8)
 
@@ -222,7 +216,7 @@ class PythonCommands:
         return grown(read, given)
 
     def stream(self, path, io, threads):
-        bag = self.holdall.Bag(path, io=int(io), threads=int(threads))
+        bag = holdall.Bag(path, io=int(io), threads=int(threads))
         return grown(lambda: collections.deque(bag.stream(), maxlen=0))
 
 

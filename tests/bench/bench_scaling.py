@@ -55,9 +55,7 @@ def median(caller, times, *command):
 
 def of_kind(ours, callers, folder, kind):
     """By operation and language, pairs of the number of pieces and microseconds."""
-    found = {
-        (what, language): [] for what in ("open", "read", "grow", "durable") for language in callers
-    }
+    found = {(what, language): [] for what in WHAT for language in callers}
     for n in sizes(LIMITS[kind]):
         path = folder / (f"{kind}.bag" if kind == "bag" else kind)
         ours.time("make", kind, path, n)

@@ -28,7 +28,7 @@ CODECS = dict(
     zstd=r"ZSTD|HUF_|FSE_|HIST_|XXH|POOL_|divsuf|COVER", lz4=r"LZ4", libdeflate=r"deflate"
 )
 # prints the seconds of loading the module, which loads NumPy, and of the first and second open
-MODULE = """
+IMPORT = """
 import numpy, sys, time
 sys.path.insert(0, sys.argv[1])
 times = [time.perf_counter()]
@@ -139,7 +139,7 @@ def compare(folder):
     files.mkdir()
     subprocess.run([paths, files, "1", "make"], check=True)
     loaded, first, opened, again = started(program, core, files / "raw.bag", "load")
-    module = started(sys.executable, "-c", MODULE, from_python.MODULE, files / "raw.bag")
+    module = started(sys.executable, "-c", IMPORT, from_python.MODULE, files / "raw.bag")
     out = subprocess.run(
         [program, core, files / "raw.bag", "calls", "20000000"],
         capture_output=True,

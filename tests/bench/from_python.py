@@ -20,12 +20,27 @@ sys.path.insert(0, str(MODULE))
 
 import holdall
 
+FAR = 0x9E3779B97F4A7C15  # a step to the next position at random
+
 
 class Commands:
     """Answers commands as `common.Ours` does."""
 
     def time(self, command, *arguments):
         return getattr(self, command)(*arguments)
+
+
+def open_often(times, open_one):
+    def all():
+        for _ in range(times):
+            open_one().close()
+
+    return timed(all)
+
+
+def steps(step, positions, times):
+    """Positions of the C programs: multiples of a step, in a circle."""
+    return [k * step % positions for k in range(1, times + 1)]
 
 
 def spent(iterator):
@@ -59,12 +74,7 @@ class Bags(Commands):
 
     def open(self, path, io, times):
         path = str(path)
-
-        def all():
-            for _ in range(times):
-                holdall.Bag(path, io=io).close()
-
-        return timed(all)
+        return open_often(times, lambda: holdall.Bag(path, io=io))
 
     def single(self, path, io, cache):
         bag, indices = self.open_bag(path, io, 0, cache), self.chosen.tolist()
@@ -272,10 +282,8 @@ class Datasets(Commands):
 
     def slices(self, path, io, rows, times, along=False):
         with self.open_array(path, io) as array:
-            positions, at, starts = len(array) - rows, 0, []
-            for _ in range(times):
-                at = (at + (rows if along else 0x9E3779B97F4A7C15 % positions)) % positions
-                starts.append(at)
+            positions = len(array) - rows
+            starts = steps(rows if along else FAR, positions, times)
 
             def all():
                 for start in starts:
@@ -328,10 +336,7 @@ class Tables(Commands):
 
     def rows(self, path, io, threads, rows, times):
         with self.open_table(path, io, threads) as table:
-            positions, at, starts = len(table) - rows, 0, []
-            for _ in range(times):
-                at = (at + 0x9E3779B97F4A7C15 % positions) % positions
-                starts.append(at)
+            starts = steps(FAR, len(table) - rows, times)
 
             def all():
                 for start in starts:
@@ -407,11 +412,7 @@ class Superchunks(Commands):
         return timed(all)
 
     def open(self, path, io, times):
-        def all():
-            for _ in range(times):
-                self.open_schunk(path, io).close()
-
-        return timed(all)
+        return open_often(times, lambda: self.open_schunk(path, io))
 
     def slice(self, path, io, at, n, times):
         def all():
@@ -423,10 +424,9 @@ class Superchunks(Commands):
 
     def slices(self, path, io, n, times):
         with self.open_schunk(path, io) as source:
-            positions, at, starts = len(source) - n, 0, []
-            for _ in range(times):
-                at = (at + 0x9E3779B97F4A7C15 % positions) % positions
-                starts.append(at // self.TYPESIZE * self.TYPESIZE)
+            starts = [
+                at // self.TYPESIZE * self.TYPESIZE for at in steps(FAR, len(source) - n, times)
+            ]
 
             def all():
                 for start in starts:
@@ -451,12 +451,7 @@ class Pieces(Commands):
 
     def open(self, kind, path, times):
         self.open_container(kind, path).close()
-
-        def all():
-            for _ in range(times):
-                self.open_container(kind, path).close()
-
-        return timed(all)
+        return open_often(times, lambda: self.open_container(kind, path))
 
     def read(self, kind, path, times):
         with self.open_container(kind, path) as container:
@@ -470,10 +465,7 @@ class Pieces(Commands):
                 def read(i):
                     return container[i * self.ITEMS : (i + 1) * self.ITEMS]
 
-            at, some = 0, []
-            for _ in range(2 * times):
-                at = (at + 0x9E3779B97F4A7C15 % count + 1) % count
-                some.append(at)
+            some = steps(FAR % count + 1, count, 2 * times)
 
             def all(some):
                 for i in some:
@@ -511,12 +503,7 @@ class Opens(Commands):
     def open(self, folder, name, times):
         file, cls = self.FILES[name]
         path = str(folder / file)
-
-        def all():
-            for _ in range(times):
-                cls(path).close()
-
-        return timed(all)
+        return open_often(times, lambda: cls(path))
 
 
 class Indexes(Commands):

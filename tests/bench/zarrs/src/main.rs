@@ -3,7 +3,7 @@
 
 use std::error::Error;
 use std::hint::black_box;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::sync::Arc;
 use std::time::Instant;
 use zarrs::array::{Array, ArrayBytes, ArraySubset, CodecOptions};
@@ -110,7 +110,6 @@ fn main() -> Result<()> {
         let line = line?;
         let fields: Vec<&str> = line.split_whitespace().collect();
         println!("{:.9}", answer(&fields)?);
-        io::stdout().flush()?;
     }
     Ok(())
 }
