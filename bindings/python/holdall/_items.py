@@ -1,5 +1,6 @@
 """Items of a container for data loaders: records of a bag, rows of an array or a table."""
 
+import itertools
 import operator
 
 from . import _errors
@@ -65,6 +66,15 @@ class Items:
             return self._handle.read_points(indices)
         return self._handle[list(indices)]
 
+    def batches(self, indices, size):
+        """Yields one object per list of indices, each of which but the last one has `size`."""
+        if not isinstance(self._handle, Bag):
+            yield from map(self.batch, indices)
+            return
+        with self._handle.stream(itertools.chain.from_iterable(indices)) as stream:
+            while records := stream.take(size):
+                yield list(records)
+
     def __repr__(self):
         return f"{type(self).__name__}({self._handle!r})"
 
@@ -90,6 +100,11 @@ class Batches:
 
     def read(self, epoch, batch):
         return self.items.batch(self._numbers(epoch, batch))
+
+    def read_each(self, epoch, batches):
+        """Yields the batches of these numbers in turn. Records of the next ones are read ahead."""
+        numbers = (self._numbers(epoch, batch) for batch in batches)
+        return self.items.batches(numbers, self.size)
 
     def __repr__(self):
         seed, rank, world = self._order

@@ -21,7 +21,8 @@ def _tensors(item):
     if isinstance(item, dict):
         return {name: _tensors(value) for name, value in item.items()}
     if isinstance(item, list):
-        return [_tensors(value) for value in item]
+        records = item and isinstance(item[0], bytes)
+        return item if records else [_tensors(value) for value in item]
     if isinstance(item, (np.ndarray, np.generic)):
         return torch.as_tensor(item) if item.dtype.kind in "biufc" and item.dtype.isnative else item
     return item
@@ -87,7 +88,6 @@ class Epochs(data.IterableDataset):
     def __iter__(self):
         worker = data.get_worker_info()
         first, step = (worker.id, worker.num_workers) if worker else (0, 1)
-        epoch, start = self.epoch, self.batch
         # The loader takes a batch from each worker in turn.
-        for batch in range(start + first, len(self._batches), step):
-            yield _tensors(self._batches.read(epoch, batch))
+        batches = range(self.batch + first, len(self._batches), step)
+        return map(_tensors, self._batches.read_each(self.epoch, batches))
