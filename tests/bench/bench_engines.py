@@ -12,6 +12,7 @@ module. HOLDALL_BENCH_ROUNDS is the number of rounds (5), HOLDALL_BENCH_SCALE a 
 """
 
 import concurrent.futures
+import functools
 import os
 import pathlib
 import statistics
@@ -231,14 +232,19 @@ def of_ray(folder):
             for batch in dataset.iter_batches(batch_format="pyarrow", batch_size=None)
         )
 
-    def empty(batch):
-        return {"record": made_records(len(batch["id"]))}
+    class Empty(holdall.ray._Source):
+        """The same tasks."""
+
+        def get_read_tasks(self, *args, **options):
+            tasks = super().get_read_tasks(*args, **options)
+            makes = [functools.partial(made_table, task.metadata.num_rows) for task in tasks]
+            return [ray.data.ReadTask(make, task.metadata) for make, task in zip(makes, tasks)]
 
     yield (
         "bag, sum of lengths",
         lambda: plain_bag(spec),
         lambda: lengths(holdall.ray.read_bag(spec)),
-        lambda: lengths(ray.data.range(RECORDS).map_batches(empty)),
+        lambda: lengths(ray.data.read_datasource(Empty(holdall.Bag(spec)))),
     )
     yield (
         "table, sum of a column",
@@ -248,54 +254,78 @@ def of_ray(folder):
     )
 
 
+def made_table(n):
+    import pyarrow
+
+    yield pyarrow.Table.from_batches([made_batch(n)])
+
+
 def of_spark(folder):
-    from pyspark.sql import SparkSession
+    from pyspark.sql import SparkSession, datasource
 
     import holdall.spark
 
     os.environ["PYSPARK_PYTHON"] = sys.executable  # of the workers
     spark = SparkSession.builder.master(f"local[{WORKERS}]").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    spark.dataSource.register(holdall.spark.Source)
+
+    class EmptyReader(datasource.DataSourceReader):
+        def __init__(self, reader, make):
+            self.partitions, self.make = reader.partitions, make
+
+        def read(self, partition):
+            count = partition.value[1]
+            for first in range(0, count, 10_000):
+                yield self.make(min(count - first, 10_000))
+
+    class Empty(holdall.spark.Source):
+        """The same partitions."""
+
+        @classmethod
+        def name(cls):
+            return "empty"
+
+        def reader(self, schema):
+            make = made_rows if "columns" in self.options else made_batch
+            return EmptyReader(super().reader(schema), make)
+
+    for source in (holdall.spark.Source, Empty):
+        spark.dataSource.register(source)
     spec, path = make_bag(folder), make_table(folder)
 
-    def read(name, column):
-        frame = spark.read.format("holdall")
-        return (frame.option("columns", column) if column else frame).load(name)
+    def total(source, name, column, sum):
+        frame = spark.read.format(source)
+        frame = frame.option("columns", column) if column else frame
+        return frame.load(name).selectExpr(sum).first()[0]
 
+    bag = (spec, None, "sum(length(record))")
     yield (
         "bag, sum of lengths",
         lambda: plain_bag(spec),
-        lambda: read(spec, None).selectExpr("sum(length(record))").first()[0],
-        lambda: spark.range(RECORDS)
-        .mapInArrow(empty_records, "record binary")
-        .selectExpr("sum(length(record))")
-        .first()[0],
+        lambda: total("holdall", *bag),
+        lambda: total("empty", *bag),
     )
+    table = (path, "km", "sum(km)")
     yield (
         "table, sum of a column",
         lambda: plain_column(path),
-        lambda: read(path, "km").selectExpr("sum(km)").first()[0],
-        lambda: spark.range(ROWS)
-        .mapInArrow(empty_rows, "km double")
-        .selectExpr("sum(km)")
-        .first()[0],
+        lambda: total("holdall", *table),
+        lambda: total("empty", *table),
     )
 
 
-def empty_records(batches):
+def made_batch(n):
     import pyarrow
 
-    for batch in batches:
-        records = pyarrow.array(made_records(len(batch)), pyarrow.binary())
-        yield pyarrow.RecordBatch.from_arrays([records], ["record"])
+    records = pyarrow.array(made_records(n), pyarrow.binary())
+    return pyarrow.RecordBatch.from_arrays([records], ["record"])
 
 
-def empty_rows(batches):
+def made_rows(n):
     import pyarrow
 
-    for batch in batches:
-        yield pyarrow.RecordBatch.from_arrays([pyarrow.array(np.zeros(len(batch)))], ["km"])
+    schema = pyarrow.schema([pyarrow.field("km", pyarrow.float64(), nullable=False)])
+    return pyarrow.RecordBatch.from_arrays([pyarrow.array(np.zeros(n))], schema=schema)
 
 
 def of_beam(folder):
