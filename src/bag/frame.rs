@@ -216,6 +216,9 @@ pub fn survey(record: &[u8]) -> Result<Survey> {
     Ok(s)
 }
 
+/// Bytes that a [`FileSource`] reads at once at first.
+pub const READ_AHEAD: usize = 512;
+
 /// A part of a file up to `end`, with a small read-ahead.
 ///
 /// The number of reads is limited, so that a file of millions of tiny blocks takes bounded time.
@@ -251,9 +254,9 @@ impl<'a> FileSource<'a> {
         let (from, old) = self.read_ahead.take();
         let is_sequential = at >= from && at <= from + old.len() as u64 * 2;
         let piece = if is_sequential {
-            (old.len() * 2).clamp(512, 64 << 10)
+            (old.len() * 2).clamp(READ_AHEAD, 64 << 10)
         } else {
-            512
+            READ_AHEAD
         };
         let size = (piece.max(n) as u64).min(self.end - at) as usize;
         let mut bytes = crate::alloc::zeroed(size)?;

@@ -53,6 +53,53 @@ enum Storage {
     Memory(Vec<u64>),
 }
 
+/// The limits at the tail of a file.
+pub struct Tail {
+    /// The limits.
+    pub limits: Limits,
+    /// The end of the records: the last limit.
+    pub end: u64,
+    /// The last limits, at most four.
+    pub last: Vec<u64>,
+}
+
+impl Tail {
+    /// Reads the tail of a file of `size` bytes.
+    pub fn read(file: &Arc<dyn File>, size: u64) -> Result<Tail> {
+        let name = file.name();
+        if (1..LIMIT).contains(&size) {
+            return Err(fail!(
+                Format,
+                "{name}: {size} bytes cannot be a bag: a single limit has 8 bytes"
+            ));
+        }
+        let mut bytes = [0; 4 * LIMIT as usize];
+        let n = (size / LIMIT).min(4);
+        let bytes = bytes.at_mut(..(n * LIMIT) as usize)?;
+        file.read_cached(size - n * LIMIT, bytes)?;
+        let last = bytes.as_chunks::<8>().0.iter();
+        let mut last: Vec<u64> = last.map(|limit| u64::from_le_bytes(*limit)).collect();
+        let end = last.last().copied().unwrap_or(0);
+        if end > size - n.min(1) * LIMIT {
+            return Err(fail!(
+                Format,
+                "{name}: its last 8 bytes must be the end offset of its records (found {end}, the file has {size} bytes)"
+            ));
+        }
+        if !(size - end).is_multiple_of(LIMIT) {
+            return Err(fail!(
+                Format,
+                "{name}: its last limit leaves {} bytes for limits of 8 bytes each: it was truncated or is not a bag",
+                size - end
+            ));
+        }
+        let count = (size - end) / LIMIT;
+        last.drain(..n.saturating_sub(count) as usize);
+        let limits = Limits::on_disk(file.clone(), end, count, true);
+        Ok(Tail { limits, end, last })
+    }
+}
+
 impl Limits {
     /// Creates limits that stay on disk, `count` of them at offset `base`. `in_place` means that
     /// they share the file with the records.

@@ -11,9 +11,9 @@
 #![forbid(unsafe_code)]
 
 use super::codec::Decoder;
-use super::frame::{self, FileSource, Source};
+use super::frame::{self, FileSource, READ_AHEAD, Source};
 use super::interleave::{MARK_SIZE, Mark};
-use super::limits::{LIMIT, Limits};
+use super::limits::{LIMIT, Tail};
 use super::shard::{CHECKSUM_SIZE, Shard};
 use crate::alloc;
 use crate::checksum::crc32;
@@ -56,20 +56,14 @@ fn look_like_limits(file: &dyn File, from: u64, size: u64) -> Result<bool> {
     Ok(suspect <= (n / 4).max(1))
 }
 
-/// Reads the last record and the first limit of an object in one request. Returns false if that
-/// record is too long to fetch for this check; it is then checked when it is read.
-fn fetch_around(file: &dyn File, tail: &[u64], end: u64, size: u64) -> Result<bool> {
+/// Reads the last record, which begins at `start`, and the first limit of an object in one request.
+/// Returns false if that record is too long to fetch for this check; it is then checked when it is
+/// read.
+fn fetch_around(file: &dyn File, start: u64, end: u64, size: u64) -> Result<bool> {
     const MAX_FETCH: u64 = 4 << 20;
     if file.object().is_none() {
         return Ok(true);
     }
-    let start = tail
-        .iter()
-        .rev()
-        .skip(1)
-        .find(|&&b| b <= end)
-        .copied()
-        .unwrap_or(end);
     let n = end.saturating_add(LIMIT).min(size) - start;
     if n > MAX_FETCH {
         return Ok(false);
@@ -78,25 +72,33 @@ fn fetch_around(file: &dyn File, tail: &[u64], end: u64, size: u64) -> Result<bo
         .map(|()| true)
 }
 
-/// Returns an error if the last limit of a compressed file is damaged. `end` is the value of that
-/// limit.
+/// Returns an error if the last limit of a compressed file of `size` bytes is damaged. The caller
+/// must verify that the file has not changed meanwhile.
 pub fn last_limit(
     file: &dyn File,
-    limits: &Limits,
-    end: u64,
+    tail: &Tail,
     size: u64,
     decoder: &Decoder,
     memory_limit: u64,
 ) -> Result<()> {
-    let n = limits.count();
-    if n == 0 {
+    let end = tail.end;
+    let Some((_, before)) = tail.last.split_last() else {
+        return Ok(());
+    };
+    // the first record begins at 0
+    let first_start = (before.len() < 3).then_some(&0);
+    let starts = || before.iter().rev().chain(first_start);
+    let start = starts().find(|&&b| b <= end).copied();
+    if !fetch_around(file, start.unwrap_or(end), end, size)? {
         return Ok(());
     }
-    let tail = limits.bounds(n.saturating_sub(3), n.min(3))?;
-    if !fetch_around(file, &tail, end, size)? {
-        return Ok(());
+    let source = FileSource::new(file, size);
+    if let Some(start) = start.filter(|start| end - start < READ_AHEAD as u64 - LIMIT) {
+        source.get(start, &mut [0])?; // reads the first limit with the record
     }
-    let first = *limits.bounds(0, 1)?.at(1)?;
+    let mut first = [0; LIMIT as usize];
+    source.get(end, &mut first)?;
+    let first = u64::from_le_bytes(first);
     if first > end && (end == 0 || frame::begins(first)) {
         return Err(fail!(
             Format,
@@ -104,9 +106,6 @@ pub fn last_limit(
             file.name()
         ));
     }
-    let source = FileSource::new(file, size);
-    limits.check_unchanged()?;
-    let before = tail.at(..tail.len() - 1)?;
     let disagree = |found: u64| {
         Err(fail!(
             Format,
@@ -123,7 +122,7 @@ pub fn last_limit(
             file.name()
         ));
     }
-    let Some(&start) = before.iter().rev().find(|&&b| b <= end) else {
+    let Some(start) = start else {
         return Ok(());
     };
     let found = end_of_frames(&source, start, end);

@@ -15,9 +15,9 @@
 #![forbid(unsafe_code)]
 
 use super::codec::{CODEC_BY_NAME, Codec, Decoder, is_codec_unspecified};
-use super::limits::{LIMIT, Limits};
+use super::limits::{LIMIT, Limits, Tail};
 use super::offset_check;
-use super::shard::{BESIDE, CHECKSUM_SIZE, CHECKSUMS_PREFIX, LIMITS_PREFIX, Shard, container};
+use super::shard::{BESIDE, CHECKSUM_SIZE, CHECKSUMS_PREFIX, LIMITS_PREFIX, container};
 use super::spec;
 use crate::alloc;
 use crate::error::{Error, Result, Status, fail};
@@ -267,28 +267,21 @@ impl Repair<'_> {
 
     /// Returns the limits at the tail, unless frames or checksums contradict them.
     fn intact_tail(&self, records: &Arc<dyn File>, size: u64) -> Result<Option<IntactLimits>> {
-        let (limits, end) = match Shard::tail(records, size) {
-            Ok(found) => found,
+        let tail = match Tail::read(records, size) {
+            Ok(tail) => tail,
             Err(e) if e.status == Status::Format => return Ok(None),
             Err(e) => return Err(e),
         };
         let intact = IntactLimits {
-            count: limits.count(),
-            end,
+            count: tail.limits.count(),
+            end: tail.end,
         };
         let fits = if self.raw() {
             self.checksums()?
                 .is_none_or(|s| s.count == Some(intact.count))
         } else {
-            offset_check::last_limit(
-                &**records,
-                &limits,
-                end,
-                size,
-                &self.decoder,
-                self.memory_limit,
-            )
-            .is_ok()
+            let (decoder, memory_limit) = (&self.decoder, self.memory_limit);
+            offset_check::last_limit(&**records, &tail, size, decoder, memory_limit).is_ok()
         };
         Ok(fits.then_some(intact))
     }

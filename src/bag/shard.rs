@@ -8,7 +8,7 @@
 
 use super::codec::{Codec, Decoder};
 use super::interleave::{MARK_SIZE, Mark, TURNS_PREFIX};
-use super::limits::{LIMIT, Limits, RecordBounds};
+use super::limits::{LIMIT, Limits, RecordBounds, Tail};
 use super::offset_check;
 use super::spec::Set;
 use crate::alloc::{self, Bytes, Scratch};
@@ -104,17 +104,11 @@ impl Shard {
         } else {
             records = snap.open(&c.main, options.access)?;
             bytes = records.as_opened()?.size;
-            (limits, end) = Shard::tail(&records, bytes).map_err(|e| hint(e, c))?;
+            let tail = Tail::read(&records, bytes).map_err(|e| hint(e, c))?;
             if decoder.codec() == Codec::Zstd {
-                offset_check::last_limit(
-                    &*records,
-                    &limits,
-                    end,
-                    bytes,
-                    decoder,
-                    options.memory_limit,
-                )?;
+                offset_check::last_limit(&*records, &tail, bytes, decoder, options.memory_limit)?;
             }
+            (limits, end) = (tail.limits, tail.end);
         }
         let (mut checksums, mut checksums_size) = (None, 0);
         if decoder.codec() == Codec::None {
@@ -146,40 +140,6 @@ impl Shard {
             bytes,
             memory_limit: options.memory_limit,
         })
-    }
-
-    /// Returns the limits at the tail of a file and the end of its records.
-    pub fn tail(file: &Arc<dyn File>, size: u64) -> Result<(Limits, u64)> {
-        let name = file.name();
-        if size == 0 {
-            return Ok((Limits::on_disk(file.clone(), 0, 0, true), 0));
-        }
-        let Some(last_at) = size.checked_sub(LIMIT) else {
-            return Err(fail!(
-                Format,
-                "{name}: {size} bytes cannot be a bag: a single limit has 8 bytes"
-            ));
-        };
-        let mut bytes = [0; 8];
-        file.read_cached(last_at, &mut bytes)?;
-        let end = u64::from_le_bytes(bytes);
-        if end > last_at {
-            return Err(fail!(
-                Format,
-                "{name}: its last 8 bytes must be the end offset of its records (found {end}, the file has {size} bytes)"
-            ));
-        }
-        if !(size - end).is_multiple_of(LIMIT) {
-            return Err(fail!(
-                Format,
-                "{name}: its last limit leaves {} bytes for limits of 8 bytes each: it was truncated or is not a bag",
-                size - end
-            ));
-        }
-        Ok((
-            Limits::on_disk(file.clone(), end, (size - end) / LIMIT, true),
-            end,
-        ))
     }
 
     fn separate(snap: &Snapshot<'_>, c: &Container, access: Access) -> Result<(Limits, u64)> {

@@ -5,7 +5,7 @@ use super::spill_buffer::SpillBuffer;
 use crate::alloc;
 use crate::bag::codec::{Codec, Decoder};
 use crate::bag::interleave::{MARK_SIZE, Mark, TURNS_PREFIX};
-use crate::bag::limits::LIMIT;
+use crate::bag::limits::{LIMIT, Tail};
 use crate::bag::shard::{CHECKSUM_SIZE, CHECKSUMS_PREFIX, LIMITS_PREFIX, Shard, ShardOptions};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{Change, Container, SAMPLE_BYTES, Sample, Session};
@@ -232,8 +232,8 @@ impl ShardWriter {
         // Bytes after the last limit are remains of an interrupted writer, unless limits follow
         // them.
         let sure = shard.decoder().codec() == Codec::Zstd || end == 0;
-        match Shard::tail(&records, size) {
-            Ok((l, tail_end)) if sure && size > end && l.count() > 0 && tail_end >= end => {
+        match Tail::read(&records, size) {
+            Ok(tail) if sure && size > end && tail.limits.count() > 0 && tail.end >= end => {
                 Err(fail!(
                     State,
                     "{}: it has limits at its tail, and {} contradicts them; repair first, or remove the wrong file",
