@@ -118,9 +118,10 @@ pub struct Failure {
 }
 
 /// Returns whether the work justifies waking other threads, which takes some ten microseconds.
+/// `records`: the number of scattered records, each of which takes some microseconds to find.
 fn worth_threads(shard: &Shard, records: usize, stored: u64) -> bool {
     match (shard.decoder().codec(), shard.file().is_in_memory()) {
-        (Codec::Zstd, _) => stored >= 128 << 10,
+        (Codec::Zstd, _) => stored >= 128 << 10 || records >= 128,
         (Codec::None, mapped) => stored >= 8 << 20 || records >= if mapped { 512 } else { 256 },
     }
 }
