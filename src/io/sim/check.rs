@@ -1,8 +1,10 @@
 //! Scenarios on the simulated disk, and their results.
 
+use super::crash_states::hash;
 use super::{Fault, Files, Rng, SimDisk};
 use crate::error::{Result, Status};
 use crate::io::Folder;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
@@ -23,7 +25,7 @@ pub struct Scenario<'a> {
 /// The results of [`check`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Number of disk states that were opened.
+    /// Number of disk states, of all cuts. A state that several cuts lead to is opened once.
     pub states: usize,
     /// Descriptions of the states that were neither the old nor the new commit.
     pub violations: Vec<String>,
@@ -186,8 +188,9 @@ pub(super) type Judge<'a> = dyn Fn(&CrashState<'_>, &mut usize) -> Option<String
 /// An operation on a disk.
 pub(super) type Act<'a> = dyn Fn(Arc<dyn Folder>) -> Result<()> + 'a;
 
-/// Cuts the power before every operation of `act` and judges each possible state. The first
-/// violation is reported with its operations.
+/// Cuts the power before every operation of `act` and judges each possible state once, whichever cuts
+/// lead to it. The first violation is reported with its operations. With a fault, which causes
+/// violations, it ends the check.
 pub(super) fn each_state(
     name: &str,
     disk: &SimDisk,
@@ -207,6 +210,7 @@ pub(super) fn each_state(
     let whole = disk.copy();
     run(&whole);
     let ops = whole.ops() - disk.ops();
+    let mut judged = BTreeSet::new();
     for cut in 0..=ops {
         let disk = disk.copy();
         disk.cut_after(cut);
@@ -217,6 +221,9 @@ pub(super) fn each_state(
             .enumerate()
         {
             tally.states += 1;
+            if !judged.insert((hash(&files), done)) {
+                continue;
+            }
             let seed = i as u64 * 31 + cut as u64;
             let Some(found) = judge(
                 &CrashState {
@@ -228,6 +235,10 @@ pub(super) fn each_state(
             ) else {
                 continue;
             };
+            if fault.is_some() {
+                tally.violations.push(found);
+                return tally;
+            }
             let names: Vec<_> = files
                 .iter()
                 .map(|(n, b)| format!("{}:{}", n.display(), b.len()))

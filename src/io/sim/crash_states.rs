@@ -47,7 +47,7 @@ impl SimDisk {
 }
 
 /// Hashes a state. A collision only skips a state.
-fn hash(files: &Files) -> u32 {
+pub(super) fn hash(files: &Files) -> u32 {
     let checksums: Vec<u8> = files
         .iter()
         .flat_map(|(n, b)| [crc32(n.as_encoded_bytes()), crc32(b)])
