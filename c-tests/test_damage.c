@@ -314,7 +314,7 @@ static void flip(const form *form, const model *m)
                 bool one_of_three = x == 1 << at % 8 || x == 1 << (at + 3) % 8 ||
                                     x == 1 << (at + 6) % 8;
                 if (x == 0 || !(limit || one_of_three || v == 0 || v == 255) ||
-                    (v + (int)at) % (slow() ? 29 : 5) != 0)
+                    (v + (int)at) % (slow() ? 97 : 5) != 0)
                     continue;
                 now("%s, %s: %s at %zu becomes %d", form->name, m->name, shown(file), at, v);
                 *byte = (uint8_t)v;
@@ -541,7 +541,7 @@ static void repair_does_no_harm(const form *form, const model *m)
                                          form->limits, HOLDALL_OPT_DURABILITY, 0));
     for (int k = 0; k < intact.n; k++)
         for (size_t at = 0; at < intact.files[k].size; at++) {
-            if (slow() && at % 19 != 0)
+            if (slow() && at % 53 != 0)
                 continue;
             uint8_t *byte = &folder_find(&f, intact.files[k].name)->bytes[at], old = *byte;
             bool limit;

@@ -31,7 +31,7 @@ static void every_changed_byte_is_detected_or_harmless(void)
             if (offsets && at > 200 && at < size - 1200 && at % 97 != 0)
                 continue; /* spare entries */
             for (int bit = 0; bit < 8; bit++) {
-                if (turn++ % (slow() ? 97 : 1) != 0)
+                if (turn++ % (slow() ? 331 : 1) != 0)
                     continue;
                 now("sum %d, offsets %d, byte %zu of %zu, bit %d", (int)sum, offsets, at, size,
                     bit);
