@@ -66,7 +66,7 @@ help:
 	@echo 'make check-fast  type checks, lints and the fast Rust unit tests, in less than a minute'
 	@echo 'make check       every test, or PART="...": scripts rust c counts consumers tool docs peers'
 	@echo '                 languages engines;'
-	@echo '                 further parts: cloud mpi packages supply'
+	@echo '                 default (all of these); further parts: cloud mpi packages supply'
 	@echo '                 further engines: make check-engines, or ENGINE="...": beam ray spark torch'
 	@echo 'make check-long  the rigs at length, or RIG="...": $(RIG); further: tsan site;'
 	@echo '                 STATES=$(STATES) SEEDS=$(SEEDS) CRASHES=$(CRASHES) COMMITS=$(COMMITS)'

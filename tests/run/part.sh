@@ -7,13 +7,20 @@ cd "$(dirname "$0")/../.."
 # parts test the optimised library through C.
 export DEV_TOOL=ON
 
-# stage [TARGET...]: installs this source into $STAGE, and makes further targets of the Makefile.
+# stage [TARGET...]: installs this source into $STAGE, and makes further targets of the Makefile,
+# with variables.
 stage() {
     [ -n "${HOLDALL_BUILT:-}" ] || "$MAKE" build
     "$MAKE" stage "$@"
 }
 
 case $1 in
+libraries)
+    "$MAKE" build
+    ;;
+tests) # and those in C
+    "$MAKE" build TESTS=ON
+    ;;
 scripts)
     echo '== Scripts'
     failed=
@@ -42,8 +49,8 @@ rust)
     fi
     ;;
 c)
+    [ -n "${HOLDALL_BUILT:-}" ] || "$MAKE" build TESTS=ON
     echo '== C tests'
-    "$MAKE" build TESTS=ON
     # more than there are processors: some tests mostly wait for the disk
     cd "$BUILD" && ctest --output-on-failure --parallel "$((JOBS * 2))"
     ;;
@@ -52,10 +59,10 @@ counts)
     echo '== Instructions' # of the hot paths, see tests/bench/counts.py
     "$PYTHON" tests/bench/counts.py "$STAGE" target/counts
     ;;
-consumers)
-    stage
+consumers) # with an installation of its own, because it is moved
+    stage STAGE=target/prefix-consumers
     echo '== Consumers'
-    sh c-tests/consumers/run.sh "$STAGE" target/consumers
+    sh c-tests/consumers/run.sh target/prefix-consumers target/consumers
     ;;
 tool)
     stage
@@ -108,7 +115,8 @@ cloud)
         tests/cloud/test_cloud.py
     ;;
 mpi)
-    stage
+    STAGE=target/prefix-mpi # other parts replace that of all
+    stage STAGE="$STAGE"
     echo '== MPI' # the programs of examples/mpi
     sh tests/mpi/header.sh "$STAGE"
     {
