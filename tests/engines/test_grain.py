@@ -8,6 +8,7 @@ import grain
 import numpy as np
 from common import Case, holdall
 
+from holdall import _items
 from holdall.grain import Batches, Source
 
 # Prints each batch of a shuffled dataset, in threads or worker processes, and resumes.
@@ -81,6 +82,21 @@ class Sources(Case):
                 source[index]
         with self.assertRaises(holdall.ArgumentError):
             Batches(spec, 0)
+
+    def test_batches_that_are_read_ahead_are_those_read_by_number(self):
+        spec, _ = self.bag("lines.bagz", 1003)
+        batches = _items.Batches(_items.Items(spec), 20, 7, 0, 1)
+        numbers = range(1, len(batches), 3)
+        read = list(batches.read_each(2, numbers))
+        self.assertEqual(read, [batches.read(2, number) for number in numbers])
+        with open(spec, "r+b") as file:
+            file.seek(100)
+            file.write(bytes(8))
+        batches, lengths = _items.Batches(_items.Items(spec), 20, 7, 0, 1), []
+        with self.assertRaises((holdall.ChecksumError, holdall.FormatError)):
+            for batch in batches.read_each(0, range(len(batches))):
+                lengths.append(len(batch))
+        self.assertLessEqual(set(lengths), {20})
 
     def test_a_data_loader_resumes_and_refuses_another_source(self):
         def loader(spec):

@@ -67,13 +67,18 @@ class Items:
         return self._handle[list(indices)]
 
     def batches(self, indices, size):
-        """Yields one object per list of indices, each of which but the last one has `size`."""
+        """Yields one object per list of indices, each of which but the last one has `size`.
+
+        Records are read ahead. A batch with a record that cannot be read is an error as a whole.
+        """
         if not isinstance(self._handle, Bag):
             yield from map(self.batch, indices)
             return
         with self._handle.stream(itertools.chain.from_iterable(indices)) as stream:
             while records := stream.take(size):
-                yield list(records)
+                if len(records) < size:
+                    stream.take(size)  # nothing is left, or an error ended the batch early
+                yield records[:]
 
     def __repr__(self):
         return f"{type(self).__name__}({self._handle!r})"
@@ -102,7 +107,7 @@ class Batches:
         return self.items.batch(self._numbers(epoch, batch))
 
     def read_each(self, epoch, batches):
-        """Yields the batches of these numbers in turn. Records of the next ones are read ahead."""
+        """Yields the batches of these numbers in turn."""
         numbers = (self._numbers(epoch, batch) for batch in batches)
         return self.items.batches(numbers, self.size)
 
