@@ -87,8 +87,8 @@ pub fn last_limit(
     };
     // the first record begins at 0
     let first_start = (before.len() < 3).then_some(&0);
-    let starts = || before.iter().rev().chain(first_start);
-    let start = starts().find(|&&b| b <= end).copied();
+    let mut starts = before.iter().rev().chain(first_start);
+    let start = starts.find(|&&b| b <= end).copied();
     if !fetch_around(file, start.unwrap_or(end), end, size)? {
         return Ok(());
     }

@@ -188,8 +188,8 @@ pub(super) type Judge<'a> = dyn Fn(&CrashState<'_>, &mut usize) -> Option<String
 /// An operation on a disk.
 pub(super) type Act<'a> = dyn Fn(Arc<dyn Folder>) -> Result<()> + 'a;
 
-/// Cuts the power before every operation of `act` and judges each possible state once, whichever cuts
-/// lead to it. The first violation is reported with its operations. With a fault, which causes
+/// Cuts the power before every operation of `act` and judges each possible state once, whichever
+/// cuts lead to it. The first violation is reported with its operations. With a fault, which causes
 /// violations, it ends the check.
 pub(super) fn each_state(
     name: &str,
