@@ -280,7 +280,8 @@ func FrameOffset(offset int64) Option { return number(C.HOLDALL_OPT_FRAME_OFFSET
 
 // Progress sets a progress callback: done of total bytes of content, or of stored bytes where a bag
 // is verified, checksummed or indexed. It runs during the call, after each chunk or batch; single
-// records do not report. If it returns false, the call stops with ErrCancelled, unless all is done.
+// records do not report, nor do calls that it makes. If it returns false, the call stops with
+// ErrCancelled, unless all is done.
 func Progress(progress func(done, total uint64) bool) Option {
 	f := newCallback(progress)
 	return Option{func(o *C.holdall_options, _ *call) ([]*callback, C.holdall_status) {

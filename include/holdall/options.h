@@ -250,8 +250,8 @@ typedef int32_t holdall_option;
 
 /* Progress callback: done of total bytes of content (of stored bytes, where a bag is verified,
  * checksummed or indexed). The calling thread calls it after each chunk or batch; single records
- * do not report. A nonzero result stops the call as a failure, HOLDALL_E_CANCELLED, unless all
- * is done. */
+ * do not report, nor do calls that the callback makes. A nonzero result stops the call as a
+ * failure, HOLDALL_E_CANCELLED, unless all is done. */
 typedef int (*holdall_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 
 /* Creates an empty set, or returns NULL if memory allocation failed. */

@@ -167,9 +167,9 @@ impl Options {
     /// Calls a function with `(done, total)` in bytes of content; in bytes of stored records where a
     /// bag is verified, checksummed or indexed. The calling thread calls it after each chunk or
     /// batch, in calls that read (but not single records), change, commit, copy, verify, repair,
-    /// checksum or index. If it returns `false`, the call fails with
-    /// [`Status::Cancelled`](crate::Status::Cancelled), unless all is done. A commit stops only
-    /// before it changes the container, and can be repeated.
+    /// checksum or index. Calls that the function makes do not report. If it returns `false`, the
+    /// call fails with [`Status::Cancelled`](crate::Status::Cancelled), unless all is done. A commit
+    /// stops only before it changes the container, and can be repeated.
     pub fn progress(mut self, f: impl Fn(u64, u64) -> bool + Send + Sync + 'static) -> Options {
         self.options.on_progress(Some(Arc::new(f)));
         self

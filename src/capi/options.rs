@@ -250,7 +250,8 @@ pub const HOLDALL_BAG_SHARDS_INTERLEAVED: i32 = 802;
 
 /// Progress callback: done of total bytes of content (of stored bytes, where a bag is verified,
 /// checksummed or indexed). The calling thread calls it after each chunk or batch; single records do
-/// not report. A nonzero result stops the call as a failure, HOLDALL_E_CANCELLED, unless all is done.
+/// not report, nor do calls that the callback makes. A nonzero result stops the call as a failure,
+/// HOLDALL_E_CANCELLED, unless all is done.
 pub type holdall_progress_fn =
     Option<unsafe extern "C" fn(ctx: *mut c_void, done: u64, total: u64) -> c_int>;
 
