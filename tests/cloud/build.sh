@@ -7,4 +7,5 @@ set -eu
 cd "$(dirname "$0")/../.."
 sh cmake/need.sh @cloud
 sh cmake/venv.sh "${CLOUD_VENV:-target/venv-cloud}" cloud
-"${CARGO:-cargo}" build --locked --workspace --lib --bins --tests --features holdall/cloud
+[ -n "${HOLDALL_BUILT:-}" ] ||
+    "${CARGO:-cargo}" build --locked --workspace --lib --bins --tests --features holdall/cloud
