@@ -314,7 +314,7 @@ static void flip(const form *form, const model *m)
                 bool one_of_three = x == 1 << at % 8 || x == 1 << (at + 3) % 8 ||
                                     x == 1 << (at + 6) % 8;
                 if (x == 0 || !(limit || one_of_three || v == 0 || v == 255) ||
-                    (v + (int)at) % (slow() ? 97 : 5) != 0)
+                    (v + (int)at) % (slow() ? 199 : 5) != 0)
                     continue;
                 now("%s, %s: %s at %zu becomes %d", form->name, m->name, shown(file), at, v);
                 *byte = (uint8_t)v;
@@ -346,7 +346,7 @@ static void move_limits(const form *form, const model *m)
         memcpy(old, limit, 8);
         bool lowest;
         allowed may = allow(&intact, form, m, file, at, &lowest);
-        for (uint64_t to = (uint64_t)i % 3; to < 240; to += slow() ? 31 : 3) {
+        for (uint64_t to = (uint64_t)i % 3; to < 240; to += slow() ? 61 : 3) {
             now("%s, %s: limit %" PRIu64 " becomes %" PRIu64, form->name, m->name, i, to);
             for (int k = 0; k < 8; k++)
                 limit[k] = (uint8_t)(to >> 8 * k);
@@ -372,7 +372,7 @@ static void overwrite_runs(const form *form, const model *m)
         for (int which = 0; which < 10; which++) {
             const folder_file *file = &intact.files[k];
             const size_t n = lengths[which / 2];
-            for (size_t at = (size_t)which % 5; at + n <= file->size; at += slow() ? 29 : 6) {
+            for (size_t at = (size_t)which % 5; at + n <= file->size; at += slow() ? 59 : 6) {
                 int value = which % 2 ? 255 : 0;
                 now("%s, %s: %zu bytes of %s from %zu on become %d", form->name, m->name, n,
                     shown(file), at, value);
@@ -408,7 +408,7 @@ static void copy_into_limits(const form *form, const model *m)
                       *to = folder_find(&intact,
                                         form->limits == HOLDALL_BAG_LIMITS_TAIL ? "" : "limits.");
     for (size_t at = to->size - 8 * (size_t)m->n; at + 8 <= to->size; at++)
-        for (size_t source = at % 6; source + 8 <= from->size; source += slow() ? 150 : 6) {
+        for (size_t source = at % 6; source + 8 <= from->size; source += slow() ? 300 : 6) {
             now("%s, %s: 8 bytes from %zu on lie at %zu of %s", form->name, m->name, source, at,
                 shown(to));
             folder_copy(&f, &intact);
@@ -427,7 +427,7 @@ static void truncate_files(const form *form, const model *m)
     bool raw = form->codec == HOLDALL_CODEC_NONE, tail = form->limits == HOLDALL_BAG_LIMITS_TAIL;
     for (int k = 0; k < intact.n; k++) {
         const folder_file *file = &intact.files[k];
-        for (size_t size = 0; size < file->size; size += slow() ? 3 : 1) {
+        for (size_t size = 0; size < file->size; size += slow() ? 7 : 1) {
             now("%s, %s: %s cut to %zu of %zu", form->name, m->name, shown(file), size, file->size);
             folder_copy(&f, &intact);
             folder_resize(folder_find(&f, file->name), size);
@@ -488,7 +488,7 @@ static void verify_finds_all(const form *form, const model *m)
     EQUAL(n, m->n);
     EQUAL(corrupt + unchecked, 0);
     for (int k = 0; k < intact.n; k++)
-        for (size_t at = 0; at < intact.files[k].size; at += slow() ? 19 : 1) {
+        for (size_t at = 0; at < intact.files[k].size; at += slow() ? 37 : 1) {
             now("verify %s, %s: %s at %zu", form->name, m->name, shown(&intact.files[k]), at);
             uint8_t *byte = &folder_find(&f, intact.files[k].name)->bytes[at];
             *byte ^= (uint8_t)(1 << at % 8);
@@ -541,7 +541,7 @@ static void repair_does_no_harm(const form *form, const model *m)
                                          form->limits, HOLDALL_OPT_DURABILITY, 0));
     for (int k = 0; k < intact.n; k++)
         for (size_t at = 0; at < intact.files[k].size; at++) {
-            if (slow() && at % 53 != 0)
+            if (slow() && at % 101 != 0)
                 continue;
             uint8_t *byte = &folder_find(&f, intact.files[k].name)->bytes[at], old = *byte;
             bool limit;

@@ -124,7 +124,7 @@ static FILE *rootdirs(void)
 static void many_names(const char *unused)
 {
     (void)unused;
-    const int n = slow() ? 2000 : 50000;
+    const int n = slow() ? 2000 : 20000;
     use("names");
     array("c0", "{\"shape\": [0], \"nbytes\": 0, \"cbytes\": 0}", plain);
     for (int way = 0; way < 3; way++) {
@@ -428,7 +428,7 @@ static void nested(const char *unused)
                                           "{\"chunklen\": 5, \"dtype\": \"",
                                           "{\"chunklen\": 5, \"dtype\": ",
                                           "dtype: "};
-    const int n = slow() ? 5000 : 300000;
+    const int n = slow() ? 5000 : 100000;
     use("nested");
     for (size_t f = 0; f < 4; f++)
         for (size_t o = 0; o < sizeof opens / sizeof *opens; o++)
@@ -461,7 +461,7 @@ static void attributes(const char *unused)
     const void *value;
     size_t size;
     holdall_array *a;
-    const int n = slow() ? 300 : 200000;
+    const int n = slow() ? 300 : 60000;
     use("attributes");
     valid_array("huge");
     CHECK(truncate(in_base("huge/__attrs__"), (off_t)1 << 30) == 0);

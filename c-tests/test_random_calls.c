@@ -910,7 +910,7 @@ int main(void)
     if (first == NULL)
         RUN(null_is_an_error_or_allowed_for_each_pointer);
     seed = first != NULL ? strtoull(first, NULL, 10) : 0;
-    sequences(many != NULL ? strtoull(many, NULL, 10) : slow() ? 5 : 60);
+    sequences(many != NULL ? strtoull(many, NULL, 10) : slow() ? 3 : 60);
     for (int i = 0; i < 4; i++)
         free(contents[i].bytes);
     return 0;

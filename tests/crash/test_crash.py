@@ -33,7 +33,7 @@ SOURCE = HERE.parents[1]
 sys.path.append(str(SOURCE / "tools/tests"))
 from tool import run as run_tool
 
-STATES = int(os.environ.get("HOLDALL_CRASHES", 60))
+STATES = int(os.environ.get("HOLDALL_CRASHES", 30))
 RULES = os.environ.get("HOLDALL_CRASH_RULES", "linux posix").split()
 SEED = int(os.environ.get("HOLDALL_SEED", 1))
 OLD, NEW = 40, 65
