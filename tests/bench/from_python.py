@@ -74,7 +74,13 @@ class Bags(Commands):
 
     def open(self, path, io, times):
         path = str(path)
-        return open_often(times, lambda: holdall.Bag(path, io=io))
+
+        def all():
+            for _ in range(times):
+                with holdall.Bag(path, io=io) as bag:
+                    len(bag)
+
+        return timed(all)
 
     def single(self, path, io, cache):
         bag, indices = self.open_bag(path, io, 0, cache), self.chosen.tolist()
