@@ -423,7 +423,7 @@ fn check_positions(array: &Array, model: &Model, r: &mut Random) {
 #[test]
 fn any_box_reads_as_in_memory() {
     let mut r = Random(1);
-    for _ in 0..150 {
+    for _ in 0..400 {
         let shape = shape(&mut r);
         let c = case(&mut r, shape);
         let array = open(&c.folder, Mode::Read);
@@ -509,7 +509,7 @@ fn change(array: &mut Array, model: &mut Model, r: &mut Random) {
 #[test]
 fn any_change_does_as_in_memory() {
     let mut r = Random(2);
-    for _ in 0..100 {
+    for _ in 0..250 {
         let shape: Vec<u64> = shape(&mut r).into_iter().take(4).collect();
         let mut c = case(&mut r, shape);
         let mut array = open(&c.folder, Mode::Append);
@@ -546,7 +546,7 @@ fn any_change_does_as_in_memory() {
 #[test]
 fn copies_have_the_content_of_their_source() {
     let mut r = Random(4);
-    for _ in 0..80 {
+    for _ in 0..200 {
         let shape: Vec<u64> = shape(&mut r).into_iter().take(4).collect();
         let mut c = case(&mut r, shape);
         let mut array = open(&c.folder, Mode::Append);

@@ -57,27 +57,27 @@ fn each(name: &str, near: usize, run: impl Fn(&[u8])) {
 
 #[test]
 fn bags() {
-    each("bag", 20, bag::run);
+    each("bag", 40, bag::run);
 }
 
 #[test]
 fn indexes() {
-    each("index", 20, index::run);
+    each("index", 40, index::run);
 }
 
 #[test]
 fn folders() {
-    each("folder", 20, folder::run);
+    each("folder", 40, folder::run);
 }
 
 #[test]
 fn chunks() {
-    each("chunk", 20, chunk::run);
+    each("chunk", 40, chunk::run);
 }
 
 #[test]
 fn streams_of_blosclz() {
-    each("blosclz", 20, blosclz::run);
+    each("blosclz", 40, blosclz::run);
 }
 
 #[test]
@@ -92,12 +92,12 @@ fn frames() {
 
 #[test]
 fn arrays() {
-    each("array", 20, array::run);
+    each("array", 40, array::run);
 }
 
 #[test]
 fn datasets() {
-    each("dataset", 20, dataset::run);
+    each("dataset", 40, dataset::run);
 }
 
 #[test]
@@ -107,10 +107,10 @@ fn small_files_of_datasets() {
 
 #[test]
 fn yaml_texts() {
-    each("yaml", 20, yaml::run);
+    each("yaml", 40, yaml::run);
 }
 
 #[test]
 fn parts() {
-    each("part", 20, part::run);
+    each("part", 40, part::run);
 }

@@ -36,6 +36,7 @@ rust)
     echo '== Rust tests'
     # the lints that the layers deny; not every Rust installation has clippy
     if "$CARGO" clippy --version >/dev/null 2>&1; then
+        "$CARGO" clippy --locked --lib -- -D warnings
         "$CARGO" clippy --locked --workspace --features holdall/cloud -- -D warnings
     fi
     . tests/run/malloc.sh

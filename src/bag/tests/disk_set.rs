@@ -228,10 +228,10 @@ fn a_power_failure_leaves_all_shards_at_the_old_commit_or_all_at_the_new() {
     let mut state_counts = StateCounts::of("set of bags");
     for &f in FORMS {
         for scene in scenes(f) {
-            state_counts.add(scene.0, check(f, &scene, 10, None));
+            state_counts.add(scene.0, check(f, &scene, 24, None));
         }
     }
-    state_counts.assert_complete(1_500);
+    state_counts.assert_complete(4_000);
 }
 
 /// The order in which several threads access the disk varies.

@@ -255,10 +255,10 @@ fn a_power_failure_leaves_the_old_commit_or_the_new() {
     let mut state_counts = StateCounts::of("bag");
     for &f in FORMS {
         for scene in scenes(f) {
-            state_counts.add(&scene.0, check(f, &scene, 40, None));
+            state_counts.add(&scene.0, check(f, &scene, 120, None));
         }
     }
-    state_counts.assert_complete(3_000);
+    state_counts.assert_complete(8_000);
 }
 
 #[test]

@@ -35,18 +35,9 @@ fn sizes(unit: usize) -> impl Iterator<Item = (usize, usize)> {
         0, 1, 2, 15, 16, 17, 31, 32, 33, 34, 63, 64, 65, 66, 128, 129, 160, 545, 1100,
     ];
     typesizes.flat_map(move |t| {
-        items.into_iter().flat_map(move |n| {
-            // one for long ones, which take most of the time
-            let rests: &[usize] = if n * t > 16_000 {
-                &[t / 2]
-            } else {
-                &[0, 1, t / 2, t - 1]
-            };
-            rests
-                .iter()
-                .map(move |rest| (t, n * unit * t + rest))
-                .collect::<Vec<_>>()
-        })
+        items
+            .into_iter()
+            .flat_map(move |n| [0, 1, t / 2, t - 1].map(|rest| (t, n * unit * t + rest)))
     })
 }
 

@@ -327,7 +327,7 @@ fn a_power_failure_leaves_the_old_table_or_the_new() {
             |name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>| {
                 state_counts.add(
                     name,
-                    check(&format!("{name}, {format:?}"), disk, acts, 4, None),
+                    check(&format!("{name}, {format:?}"), disk, acts, 8, None),
                 );
             };
         let disk = base(ROWS, format);
@@ -370,7 +370,7 @@ fn a_power_failure_leaves_the_old_table_or_the_new() {
             let slice = source.slice(60, 20, -3, Some(&[2, 0]))?;
             copy::copy(&slice, &folder, Mode::Replace, format).map(|_| ())
         });
-        state_counts.assert_complete(1_000);
+        state_counts.assert_complete(2_000);
     }
     let (mut state_counts, nested) = (StateCounts::of("table, BlzRfc, nested"), nested());
     for (name, change) in NESTED {

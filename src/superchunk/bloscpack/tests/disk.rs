@@ -403,9 +403,9 @@ fn cases(form: Form) -> Vec<Case> {
 fn a_power_failure_leaves_the_old_commit_or_the_new() {
     let mut state_counts = StateCounts::of("Bloscpack");
     for case in FORMS.iter().flat_map(|f| cases(*f)) {
-        state_counts.add(&case.name, case.check(10, None));
+        state_counts.add(&case.name, case.check(25, None));
     }
-    state_counts.assert_complete(8_000);
+    state_counts.assert_complete(20_000);
 }
 
 #[test]
