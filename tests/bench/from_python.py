@@ -75,12 +75,12 @@ class Bags(Commands):
     def open(self, path, io, times):
         path = str(path)
 
-        def all():
-            for _ in range(times):
-                with holdall.Bag(path, io=io) as bag:
-                    len(bag)
+        def counted():
+            bag = holdall.Bag(path, io=io)
+            len(bag)
+            return bag
 
-        return timed(all)
+        return open_often(times, counted)
 
     def single(self, path, io, cache):
         bag, indices = self.open_bag(path, io, 0, cache), self.chosen.tolist()
