@@ -83,9 +83,20 @@ class Case(unittest.TestCase):
         return [line.decode() for line in printed if line.endswith(b"\n")]
 
     def kill(self, started):
-        """Kills a program and its workers."""
+        """Kills a program and its workers, also those that have a process group of their own."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(started.pid, signal.SIGKILL)
+        while running := list(self.processes()):
+            for pid in running:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def processes(self):
+        """Yields the processes of a program, which run in the folder of the test."""
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if (process / "cwd").samefile(self.folder):
+                    yield int(process.name)
 
     def ran(self, text, *arguments):
         """Runs a program to its end, and returns the lines that it printed."""
