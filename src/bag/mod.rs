@@ -139,8 +139,13 @@ impl Bag {
 
     /// Opens files by name.
     fn open_files(files: &[OsString], sets: &[Range<usize>], options: &Options) -> Result<Bag> {
+        // many files would be open at the same time
+        let locate = match files {
+            [_] => io::locate::locate_to_open,
+            _ => io::locate::locate,
+        };
         let path = |p: &OsString| {
-            io::locate::locate(p).map(|l| ShardPath {
+            locate(p).map(|l| ShardPath {
                 folder: l.folder,
                 name: l.name,
                 given: l.given,

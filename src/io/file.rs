@@ -27,6 +27,8 @@ pub struct LocalFolder {
     confinement: Option<Confinement>,
     /// The folders that a writer has recorded.
     identities: FolderIdentities,
+    /// A file that was opened to find this folder: the next reader takes it.
+    open: Mutex<Option<(OsString, fs::File)>>,
 }
 
 struct Confinement {
@@ -69,47 +71,50 @@ pub struct Located {
 /// Returns folder and name of a local path. Follows a symbolic link, because journal and lock are
 /// beside the real file. Other files of the container are searched beside the link first.
 pub fn locate(path: &OsStr) -> Result<Located> {
-    let given_path = Path::new(path);
-    let linked = fs::symlink_metadata(given_path).is_ok_and(|m| m.is_symlink());
-    let Some(real) = linked.then(|| fs::canonicalize(given_path).ok()).flatten() else {
-        return locate_itself(path);
-    };
-    let (given_folder, given) = split(given_path)?;
-    let (real_folder, name) = split(&real)?;
-    let link = Link {
+    let linked = fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink());
+    match linked.then(|| fs::canonicalize(path).ok()).flatten() {
+        Some(real) => locate_target(path, &real),
+        None => locate_itself(path),
+    }
+}
+
+/// Like [`locate`], for callers that open the file next, and no other before. Opening it here shows
+/// whether it is a link, with one system call less.
+pub fn locate_to_open(path: &OsStr) -> Result<Located> {
+    match os::open_nofollow(OpenOptions::new().read(true), Path::new(path)) {
+        Ok(Some(file)) => {
+            let (shown, name) = split(Path::new(path))?;
+            let mut folder = LocalFolder::at(absolute(&shown)?, shown);
+            folder.open = Mutex::new(Some((name.clone(), file)));
+            Ok(Located::in_folder(folder, name))
+        }
+        // a link, or an error that opening it reports
+        _ => locate(path),
+    }
+}
+
+fn locate_target(path: &OsStr, real: &Path) -> Result<Located> {
+    let (given_folder, given) = split(Path::new(path))?;
+    let (real_folder, name) = split(real)?;
+    let mut folder = LocalFolder::at(real_folder.clone(), real_folder);
+    folder.link = Some(Link {
         folder: absolute(&given_folder)?,
         name: given.clone(),
         target: name.clone(),
-    };
-    let folder = LocalFolder {
-        path: real_folder.clone(),
-        shown: real_folder,
-        link: Some(link),
-        confinement: None,
-        identities: FolderIdentities::default(),
-    };
+    });
     Ok(Located {
-        folder: Arc::new(folder),
-        name,
         given,
+        ..Located::in_folder(folder, name)
     })
 }
 
 /// Like [`locate`], but does not follow a symbolic link.
 pub fn locate_itself(path: &OsStr) -> Result<Located> {
     let (shown, name) = split(Path::new(path))?;
-    let folder = LocalFolder {
-        path: absolute(&shown)?,
-        shown,
-        link: None,
-        confinement: None,
-        identities: FolderIdentities::default(),
-    };
-    Ok(Located {
-        folder: Arc::new(folder),
-        given: name.clone(),
+    Ok(Located::in_folder(
+        LocalFolder::at(absolute(&shown)?, shown),
         name,
-    })
+    ))
 }
 
 /// Like [`locate`], for callers that change the container. All files of a container that is written
@@ -137,17 +142,13 @@ pub fn locate_for_change(path: &OsStr) -> Result<Located> {
 pub fn folder(path: &OsStr, follows_links: bool) -> Result<Arc<dyn Folder>> {
     let shown = PathBuf::from(path);
     let real = fs::canonicalize(path).map_err(|e| Error::os(shown.display(), &e))?;
-    Ok(Arc::new(LocalFolder {
-        path: real.clone(),
-        shown,
-        link: None,
-        confinement: Some(Confinement {
-            real,
-            follows_links,
-            inside: Mutex::default(),
-        }),
-        identities: FolderIdentities::default(),
-    }))
+    let mut folder = LocalFolder::at(real.clone(), shown);
+    folder.confinement = Some(Confinement {
+        real,
+        follows_links,
+        inside: Mutex::default(),
+    });
+    Ok(Arc::new(folder))
 }
 
 fn split(path: &Path) -> Result<(PathBuf, OsString)> {
@@ -192,7 +193,34 @@ impl Link {
     }
 }
 
+impl Located {
+    fn in_folder(folder: LocalFolder, name: OsString) -> Located {
+        Located {
+            folder: Arc::new(folder),
+            given: name.clone(),
+            name,
+        }
+    }
+}
+
 impl LocalFolder {
+    fn at(path: PathBuf, shown: PathBuf) -> LocalFolder {
+        LocalFolder {
+            path,
+            shown,
+            link: None,
+            confinement: None,
+            identities: FolderIdentities::default(),
+            open: Mutex::default(),
+        }
+    }
+
+    /// Takes the file that is already open, if it has this name.
+    fn take_open(&self, name: &OsStr) -> Option<fs::File> {
+        let taken = try_lock(&self.open)?.take_if(|(of, _)| of == name);
+        taken.map(|(_, file)| file)
+    }
+
     fn path(&self, name: &OsStr) -> PathBuf {
         self.link
             .as_ref()
@@ -252,7 +280,12 @@ impl LocalFolder {
         let mut o = OpenOptions::new();
         o.read(true);
         match access {
-            Access::Read | Access::Map | Access::Create => {}
+            Access::Read | Access::Map => {
+                if let Some(file) = self.take_open(name) {
+                    return Ok(file);
+                }
+            }
+            Access::Create => {}
             Access::Write | Access::WriteBeside => _ = o.write(true),
         }
         let what = |e| Error::os(shown, &e);

@@ -40,6 +40,15 @@ pub fn locate(text: &OsStr) -> Result<Located> {
     .map(with_overlay)
 }
 
+/// Like [`locate`], for callers that open the file next (see [`file::locate_to_open`]).
+pub fn locate_to_open(text: &OsStr) -> Result<Located> {
+    match scheme(text) {
+        Some(s) if !is_local(text) => object::locate(s, text),
+        _ => file::locate_to_open(local(text)),
+    }
+    .map(with_overlay)
+}
+
 /// Like [`locate`], for callers that change the file (see [`file::locate_for_change`]).
 pub fn locate_for_change(text: &OsStr) -> Result<Located> {
     match scheme(text) {
