@@ -22,6 +22,9 @@ static const int32_t modes[] = {HOLDALL_READ, HOLDALL_APPEND, HOLDALL_CREATE, HO
                                   HOLDALL_FILTER_BYTEDELTA, HOLDALL_FILTER_TRUNC_PREC},
                      others[] = {HOLDALL_ORDER_C,
                                  HOLDALL_ORDER_F,
+                                 HOLDALL_BAG_DICTIONARY_SEPARATE,
+                                 HOLDALL_BAG_DICTIONARY_STORED,
+                                 HOLDALL_BAG_DICTIONARY_AUTO,
                                  HOLDALL_BAG_LIMITS_TAIL,
                                  HOLDALL_BAG_LIMITS_SEPARATE,
                                  HOLDALL_BAG_SHARDS_CONCATENATED,
@@ -122,6 +125,7 @@ static void no_filter(int32_t number)
 static void no_other(int32_t number)
 {
     now("value %d", number);
+    refuses(HOLDALL_OPT_BAG_DICTIONARY, number);
     refuses(HOLDALL_OPT_BAG_LIMITS, number);
     refuses(HOLDALL_OPT_BAG_SHARDS, number);
     refuses(HOLDALL_OPT_IO, number);
@@ -163,6 +167,7 @@ static void constants_have_names(void)
         {HOLDALL_ORDER_F, "f"},
         {HOLDALL_FILTER_SHUFFLE, "shuffle"},
         {HOLDALL_IO_MAP, "map"},
+        {HOLDALL_BAG_DICTIONARY_AUTO, "auto"},
         {HOLDALL_BAG_SHARDS_INTERLEAVED, "interleaved"},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {

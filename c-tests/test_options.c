@@ -39,6 +39,8 @@ static const struct {
     OPTION(HOLDALL_OPT_DRY_RUN, 35, 0, 1, VERIFY_ | REPAIR),
     OPTION(HOLDALL_OPT_FOLLOW_LINKS, 38, 0, 1, BAGS | VERIFY_ | REPAIR),
     OPTION(HOLDALL_OPT_PRECISION, 39, -51, 52, 0),
+    OPTION(HOLDALL_OPT_BAG_DICTIONARY, 40, HOLDALL_BAG_DICTIONARY_SEPARATE,
+           HOLDALL_BAG_DICTIONARY_AUTO, BAGS),
 };
 enum { OPTIONS = sizeof all / sizeof all[0] };
 
@@ -77,7 +79,7 @@ static void unknown_options_are_refused(void)
 {
     holdall_options *o = holdall_options_new();
     static const holdall_option none[] = {
-        0, -1, 40, HOLDALL_READ, HOLDALL_CODEC_ZSTD, 1000, INT32_MAX, INT32_MIN};
+        0, -1, 41, HOLDALL_READ, HOLDALL_CODEC_ZSTD, 1000, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, none[i], 1, &err));
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_bytes(o, none[i], "x", 1, &err));
@@ -112,6 +114,7 @@ static int64_t not_the_default(int i)
     case HOLDALL_OPT_BOTH_METALAYERS:
     case HOLDALL_OPT_DRY_RUN:
     case HOLDALL_OPT_FOLLOW_LINKS:
+    case HOLDALL_OPT_BAG_DICTIONARY:
         return all[i].high;
     default:
         return all[i].low;
@@ -162,7 +165,8 @@ static void options_that_do_not_apply_are_refused(void)
                 holdall_bag_writer_close(writer);
                 io = folder_io(&f);
                 /* without a name it is not compressed */
-                if (all[i].option != HOLDALL_OPT_LEVEL && all[i].option != HOLDALL_OPT_DICTIONARY) {
+                if (all[i].option != HOLDALL_OPT_LEVEL && all[i].option != HOLDALL_OPT_DICTIONARY &&
+                    all[i].option != HOLDALL_OPT_BAG_DICTIONARY) {
                     GIVES(want, bag_writer_open_io(io, HOLDALL_REPLACE, o, &writer, &err));
                     CHECK(known || says(name));
                     holdall_bag_writer_close(writer);

@@ -160,7 +160,7 @@ static holdall_option an_option(void)
 {
     holdall_option option = intact         ? HOLDALL_OPT_LEVEL
                             : once_in(30) ? (holdall_option)a_number()
-                                          : (holdall_option)(1 + below(HOLDALL_OPT_PRECISION));
+                                          : (holdall_option)(1 + below(HOLDALL_OPT_BAG_DICTIONARY));
     /* a mapped file that is truncated raises SIGBUS, as the header states */
     return option == HOLDALL_OPT_IO ? HOLDALL_OPT_VERIFY : option;
 }
@@ -172,8 +172,8 @@ static int32_t a_constant(void)
         HOLDALL_READ,       HOLDALL_KIND_SCHUNK,     HOLDALL_FORMAT_BLOSCPACK,
         HOLDALL_CODEC_NONE, HOLDALL_CHECKSUM_NONE,   HOLDALL_FILTER_NONE,
         HOLDALL_ORDER_C,    HOLDALL_BAG_LIMITS_TAIL, HOLDALL_BAG_SHARDS_CONCATENATED,
-        HOLDALL_IO_READ};
-    return intact || below(2) ? (int32_t)a_number() : first[below(10)] + (int32_t)below(9);
+        HOLDALL_IO_READ,    HOLDALL_BAG_DICTIONARY_SEPARATE};
+    return intact || below(2) ? (int32_t)a_number() : first[below(11)] + (int32_t)below(9);
 }
 
 static int32_t a_checksum(void)

@@ -120,6 +120,8 @@ mod engine {
     pub mod table;
     pub mod verify;
     pub mod watch;
+    #[allow(unsafe_code)]
+    pub mod zdict;
     pub mod zlib;
 }
 

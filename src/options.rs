@@ -94,6 +94,8 @@ pub enum Opt {
     FollowLinks = 38,
     /// Bits of the mantissa of floats to retain, or, if negative, to clear; 0: all are retained.
     Precision = 39,
+    /// The dictionary of a bag: 0 not stored, 1 stored, 2 trained and stored if it gains.
+    BagDictionary = 40,
 }
 
 /// Options for writing chunks, which opening an existing superchunk, array or table ignores unless it
@@ -134,6 +136,7 @@ pub const BAG_OPTIONS: &[Opt] = &[
     Opt::Level,
     Opt::Checksum,
     Opt::Dictionary,
+    Opt::BagDictionary,
     Opt::BagLimits,
     Opt::BagLimitsCache,
     Opt::BagShards,
@@ -205,6 +208,7 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::Yaml, "HOLDALL_OPT_YAML", 0, 1),
     (Opt::FollowLinks, "HOLDALL_OPT_FOLLOW_LINKS", 0, 1),
     (Opt::Precision, "HOLDALL_OPT_PRECISION", -51, 52),
+    (Opt::BagDictionary, "HOLDALL_OPT_BAG_DICTIONARY", 0, 2),
 ];
 
 /// Maximum chunk size, slightly below the 2 GiB that the header fields can express.
@@ -237,6 +241,7 @@ impl Opt {
             | Opt::FormatVersion
             | Opt::BagLimits
             | Opt::BagLimitsCache
+            | Opt::BagDictionary
             | Opt::ArrowBinary
             | Opt::ArrowNulls
             | Opt::At

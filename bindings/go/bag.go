@@ -251,6 +251,14 @@ func (b *Bag) Checksum(kind ChecksumKind) ([]byte, error) {
 	})
 }
 
+// Dictionary returns the zstd dictionary that the files store, or that was given; empty if there is
+// none, or if files store different ones.
+func (b *Bag) Dictionary() ([]byte, error) {
+	return b.ask("dictionary", func(p, dst unsafe.Pointer, size C.size_t, c *call) C.holdall_status {
+		return C.holdall_bag_read_dictionary((*C.holdall_bag)(p), dst, size, &c.n, &c.err)
+	})
+}
+
 // Records is a batch of records in C memory. The caller must close it. The garbage collector does
 // not close it, because slices of its bytes may still be in use when the batch is not.
 type Records struct {

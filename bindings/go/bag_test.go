@@ -123,6 +123,44 @@ func TestBag(t *testing.T) {
 	done(t, slice.Close())
 }
 
+func TestDictionary(t *testing.T) {
+	var data []byte
+	offsets := []uint64{0}
+	for i := 0; i < 5000; i++ {
+		data = append(data, fmt.Sprintf("user %d of the city of Osaka", i)...)
+		offsets = append(offsets, uint64(len(data)))
+	}
+	trained, err := TrainDictionary(data, offsets, 4096)
+	done(t, err)
+	_, err = TrainDictionary(data, offsets[:3], 4096)
+	is(t, err, ErrArgument)
+	_, err = TrainDictionary(data, []uint64{1, 0}, 4096)
+	is(t, err, ErrArgument)
+	for _, options := range [][]Option{
+		{BagDictionary(DictionaryStored), Dictionary(trained)},
+		{BagDictionary(DictionaryAuto)},
+		nil,
+	} {
+		path := filepath.Join(t.TempDir(), "a.bagz")
+		w, err := WriteBag(path, Create, options...)
+		done(t, err)
+		done(t, w.AppendMany(data, offsets))
+		done(t, w.Commit())
+		done(t, w.Close())
+		b, err := OpenBag(path)
+		done(t, err)
+		found, err := b.Dictionary()
+		done(t, err)
+		if (len(found) > 0) != (options != nil) || len(options) == 2 && !bytes.Equal(found, trained) {
+			t.Fatalf("a dictionary of %d bytes", len(found))
+		}
+		line, err := b.Read(4999, nil)
+		done(t, err)
+		same(t, line, data[offsets[4999]:])
+		done(t, b.Close())
+	}
+}
+
 func TestErrors(t *testing.T) {
 	path := bagOf(t, 3)
 	bag := must(OpenBag(path))

@@ -104,6 +104,17 @@ const (
 	LimitsSeparate Limits = C.HOLDALL_BAG_LIMITS_SEPARATE
 )
 
+// StoredDictionary is whether a bag stores a zstd dictionary.
+type StoredDictionary int32
+
+// The ways: readers need the dictionary; each file stores the one that is given; one is trained from
+// the first records, up to 4 MiB, and stored if it makes them at least 5 % smaller.
+const (
+	DictionarySeparate StoredDictionary = C.HOLDALL_BAG_DICTIONARY_SEPARATE
+	DictionaryStored   StoredDictionary = C.HOLDALL_BAG_DICTIONARY_STORED
+	DictionaryAuto     StoredDictionary = C.HOLDALL_BAG_DICTIONARY_AUTO
+)
+
 // Sharding is how the shards of a bag form one sequence.
 type Sharding int32
 
@@ -245,7 +256,7 @@ func Precision(bits int) Option { return number(C.HOLDALL_OPT_PRECISION, int64(b
 // Options for bags.
 
 // Dictionary sets a zstd dictionary, trained or any content. Reading needs the same one as
-// writing.
+// writing, unless the bag stores it (BagDictionary).
 func Dictionary(dictionary []byte) Option { return content(C.HOLDALL_OPT_DICTIONARY, dictionary) }
 
 // BagLimits selects where the limits of records are stored. Default: LimitsTail.
@@ -254,6 +265,13 @@ func BagLimits(limits Limits) Option { return number(C.HOLDALL_OPT_BAG_LIMITS, i
 // BagLimitsCache loads all limits into memory, 8 bytes per record. Default: false, limits are read
 // as needed.
 func BagLimitsCache(yes bool) Option { return flag(C.HOLDALL_OPT_BAG_LIMITS_CACHE, yes) }
+
+// BagDictionary selects whether a writer stores the dictionary, or trains one. Default:
+// DictionarySeparate. Appends use the stored one, whatever this option; so do copies to a new bag,
+// unless this option or Dictionary is set, or the records are few.
+func BagDictionary(how StoredDictionary) Option {
+	return number(C.HOLDALL_OPT_BAG_DICTIONARY, int64(how))
+}
 
 // BagShards selects how shards form one sequence. Default: as the files record, else
 // ShardsConcatenated.

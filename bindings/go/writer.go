@@ -52,20 +52,53 @@ func (w *BagWriter) Append(record []byte) error {
 // data[offsets[i]:offsets[i+1]]. Offsets must ascend. The records are compressed in parallel.
 // After an error, Len includes the records that were appended.
 func (w *BagWriter) AppendMany(data []byte, offsets []uint64) error {
-	for i := range offsets {
-		if offsets[i] > uint64(len(data)) || i > 0 && offsets[i] < offsets[i-1] {
-			return refused("append", ErrArgument,
-				"offset %d is %d (offsets must ascend and not exceed the %d bytes of data)",
-				i, offsets[i], len(data))
-		}
-	}
-	if len(offsets) == 0 {
-		return refused("append", ErrArgument, "offsets is empty (expected at least one)")
+	if err := checkOffsets("append", data, offsets); err != nil {
+		return err
 	}
 	return w.change("append", func(p unsafe.Pointer, c *call) C.holdall_status {
 		return C.holdall_bag_writer_append_many((*C.holdall_bag_writer)(p), start(data), numbers(offsets),
 			C.size_t(len(offsets)-1), &c.err)
 	})
+}
+
+func checkOffsets(op string, data []byte, offsets []uint64) error {
+	for i := range offsets {
+		if offsets[i] > uint64(len(data)) || i > 0 && offsets[i] < offsets[i-1] {
+			return refused(op, ErrArgument,
+				"offset %d is %d (offsets must ascend and not exceed the %d bytes of data)",
+				i, offsets[i], len(data))
+		}
+	}
+	if len(offsets) == 0 {
+		return refused(op, ErrArgument, "offsets is empty (expected at least one)")
+	}
+	return nil
+}
+
+// TrainDictionary trains a zstd dictionary of at most size bytes for records that resemble these,
+// where record i is data[offsets[i]:offsets[i+1]]. 112640 bytes are a good size; the records should
+// have 100 times as many. The option BagDictionary with DictionaryAuto does this by itself.
+//
+// Errors: ErrArgument if the records are too few or have nothing in common, or if size is not 256
+// bytes to 16 MiB.
+func TrainDictionary(data []byte, offsets []uint64, size int) ([]byte, error) {
+	if err := checkOffsets("train", data, offsets); err != nil {
+		return nil, err
+	}
+	if size < 0 {
+		return nil, refused("train", ErrArgument, "size is %d (expected 256 or more)", size)
+	}
+	dictionary, n := make([]byte, size), 0
+	err := run("train", func(c *call) C.holdall_status {
+		status := C.holdall_dictionary_train(start(data), numbers(offsets), C.size_t(len(offsets)-1),
+			start(dictionary), C.size_t(size), &c.n, &c.err)
+		n = int(c.n)
+		return status
+	})
+	if err != nil {
+		return nil, err
+	}
+	return dictionary[:n], nil
 }
 
 // Len returns the number of records at the last commit plus those appended since.

@@ -100,6 +100,33 @@ void bags()
     EXPECT(b.checksum(holdall::checksum::crc32).size() == 4);
 }
 
+void dictionaries()
+{
+    std::string data;
+    std::vector<std::uint64_t> offsets{0};
+    for (std::size_t i = 0; i < 5000; i++) {
+        data += "user " + std::to_string(i) + " of the city of Osaka";
+        offsets.push_back(data.size());
+    }
+    const auto trained = train_dictionary(data, offsets, 4096);
+    EXPECT(trained.size() > 256 && trained.size() <= 4096);
+    const std::string path = scratch("dictionary.bagz");
+    for (const stored_dictionary how :
+         {stored_dictionary::stored, stored_dictionary::automatic, stored_dictionary::separate}) {
+        options o;
+        o.bag_dictionary(how);
+        if (how == stored_dictionary::stored)
+            o.dictionary(trained);
+        bag_writer w(path, mode::replace, o);
+        w.append_many(data, offsets);
+        w.commit();
+        const bag b(path);
+        EXPECT(b.dictionary().empty() == (how == stored_dictionary::separate));
+        EXPECT(how != stored_dictionary::stored || b.dictionary() == trained);
+    }
+    failure(HOLDALL_E_ARGUMENT, [&] { train_dictionary(data, dims{}); });
+}
+
 void streams()
 {
     const bag b(scratch("records.bagz"));
@@ -533,6 +560,7 @@ int main()
     slices();
     parts();
     bags();
+    dictionaries();
     streams();
     arrays();
     types();

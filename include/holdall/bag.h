@@ -174,6 +174,38 @@ holdall_status holdall_bag_checksum(const holdall_bag *bag,
                                     size_t *checksum_size,
                                     holdall_error *err);
 
+/* Copies the zstd dictionary that the files store, or that was given, to dst; *n is its size in
+ * bytes: 0 if there is none, or if files store different ones.
+ *
+ * Returns:
+ * - HOLDALL_E_BUFFER: dst_size < *n.
+ * - HOLDALL_E_CHECKSUM: the stored one is corrupt. Records with checksums of their own, which it
+ *   still decodes, can be read and copied. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_bag_read_dictionary(const holdall_bag *bag,
+                                           void *dst,
+                                           size_t dst_size,
+                                           size_t *n,
+                                           holdall_error *err);
+
+/* Trains a zstd dictionary for records that resemble those given, count of them, where record i
+ * is data[offsets[i]] to data[offsets[i+1]]. At most dst_size bytes are written; *n is their
+ * number. 112,640 bytes are a good size; the records should have 100 times as many. The same
+ * records give the same dictionary. See HOLDALL_OPT_BAG_DICTIONARY, whose _AUTO does this by
+ * itself.
+ *
+ * Returns:
+ * - HOLDALL_E_ARGUMENT: the records are too few or too short, or have nothing in common; offsets
+ *   do not ascend; dst_size is less than 256 or more than 16 MiB. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_dictionary_train(const void *data,
+                                        const uint64_t *offsets,
+                                        size_t count,
+                                        void *dst,
+                                        size_t dst_size,
+                                        size_t *n,
+                                        holdall_error *err);
+
 /* Returns the number of records in a batch. */
 HOLDALL_API size_t holdall_records_count(const holdall_records *records);
 
@@ -205,7 +237,7 @@ HOLDALL_API void holdall_records_free(holdall_records *records);
  *
  * Several threads or processes may each write one file of a set: see docs/choosing.md. Records
  * without compression have their CRC-32s in a file checksums.NAME: move it with the bag. To
- * append, repeat HOLDALL_OPT_CODEC, _DICTIONARY and _BAG_LIMITS.
+ * append, repeat HOLDALL_OPT_CODEC, _BAG_LIMITS and a _DICTIONARY that is not stored.
  *
  * Returns:
  * - HOLDALL_E_EXISTS, _MISSING: see mode.

@@ -203,6 +203,11 @@ public:
     {
         return detail::sized_for<checksum_bytes>(from().get(), holdall_bag_checksum, get(), static_cast<std::int32_t>(kind));
     }
+    // The zstd dictionary that the files store, or that was given; empty if there is none.
+    std::vector<std::uint8_t> dictionary() const
+    {
+        return detail::sized_for<std::vector<std::uint8_t>>(from().get(), holdall_bag_read_dictionary, get());
+    }
     arrow_stream to_arrow(std::uint64_t start, std::uint64_t count, std::uint64_t batch = 0) const
     {
         arrow_stream out;
@@ -253,6 +258,19 @@ inline std::vector<std::string> bag_files(const std::string &spec)
     std::vector<std::string> out;
     for (std::size_t at = 0; at < ends.size(); at += out.back().size() + 1)
         out.emplace_back(ends.c_str() + at);
+    return out;
+}
+
+// Trains a zstd dictionary for records, where record i is data[offsets[i]] to data[offsets[i + 1]].
+inline std::vector<std::uint8_t> train_dictionary(bytes data, dims offsets, std::size_t size = 112640)
+{
+    if (offsets.empty())
+        throw error(HOLDALL_E_ARGUMENT, "no offsets (expected one more than the number of records)");
+    std::vector<std::uint8_t> out(size);
+    std::size_t n = 0;
+    detail::call(holdall_dictionary_train, detail::some(data), offsets.data(), offsets.size() - 1,
+        static_cast<void *>(out.data()), out.size(), &n);
+    out.resize(n);
     return out;
 }
 

@@ -80,7 +80,8 @@ typedef int32_t holdall_option;
  * Bloscpack, folders: any but _ZSTD. Bags, frames: _NONE or _CRC32.
  * Used by: write, writer. */
 #define HOLDALL_OPT_CHECKSUM 13
-/* Bytes: a zstd dictionary, trained or any content. Reading needs the same one as writing.
+/* Bytes: a zstd dictionary, trained or any content. Reading needs the same one as writing,
+ * unless the bag stores it (HOLDALL_OPT_BAG_DICTIONARY).
  * Used by: bag, writer, verify, repair. */
 #define HOLDALL_OPT_DICTIONARY 14
 /* Bytes: one item (folders: or row), the value of items that were never written. Default: zeros.
@@ -176,6 +177,11 @@ typedef int32_t holdall_option;
  * containers: as recorded, which only 0 changes. Copies do not inherit it. See docs/choosing.md.
  * Used by: write. */
 #define HOLDALL_OPT_PRECISION 39
+/* HOLDALL_BAG_DICTIONARY_SEPARATE (default), _STORED or _AUTO: a dictionary for short records
+ * that resemble each other. Appends use the stored one, whatever this option; so do copies to a
+ * new bag, unless this option or HOLDALL_OPT_DICTIONARY is set, or the records are few.
+ * Used by: writer. */
+#define HOLDALL_OPT_BAG_DICTIONARY 40
 
 /* Read system calls. A file that is truncated while open is an error. */
 #define HOLDALL_IO_READ 901
@@ -237,6 +243,14 @@ typedef int32_t holdall_option;
 #define HOLDALL_CHECKSUM_SHA512 509
 /* The checksum inside a zstd frame. */
 #define HOLDALL_CHECKSUM_ZSTD 510
+
+/* The bag does not store its dictionary, if it has one: readers need it. */
+#define HOLDALL_BAG_DICTIONARY_SEPARATE 1001
+/* Each file of the bag stores the dictionary that is given: nothing is needed to read it. */
+#define HOLDALL_BAG_DICTIONARY_STORED 1002
+/* A dictionary is trained from the first records (up to 4 MiB, held back in memory until then or
+ * until the commit) and stored, if it makes them at least 5 % smaller; else there is none. */
+#define HOLDALL_BAG_DICTIONARY_AUTO 1003
 
 /* At the end of the file of the records. */
 #define HOLDALL_BAG_LIMITS_TAIL 701

@@ -42,6 +42,12 @@ enum class order : std::int32_t { c = HOLDALL_ORDER_C, f = HOLDALL_ORDER_F };
 enum class io : std::int32_t { read = HOLDALL_IO_READ, map = HOLDALL_IO_MAP };
 // HOLDALL_BAG_LIMITS_*
 enum class limits : std::int32_t { tail = HOLDALL_BAG_LIMITS_TAIL, separate = HOLDALL_BAG_LIMITS_SEPARATE };
+// HOLDALL_BAG_DICTIONARY_*
+enum class stored_dictionary : std::int32_t {
+    separate = HOLDALL_BAG_DICTIONARY_SEPARATE,
+    stored = HOLDALL_BAG_DICTIONARY_STORED,
+    automatic = HOLDALL_BAG_DICTIONARY_AUTO
+};
 // HOLDALL_BAG_SHARDS_*
 enum class shards : std::int32_t { concatenated = HOLDALL_BAG_SHARDS_CONCATENATED, interleaved = HOLDALL_BAG_SHARDS_INTERLEAVED };
 
@@ -108,6 +114,7 @@ public:
     HOLDALL_NUMBER(spare_chunks, std::uint64_t, HOLDALL_OPT_SPARE_CHUNKS)
     HOLDALL_NUMBER(spare_bytes, std::uint64_t, HOLDALL_OPT_SPARE_BYTES)
     HOLDALL_NUMBER(format_version, int, HOLDALL_OPT_FORMAT_VERSION)
+    HOLDALL_NUMBER(bag_dictionary, stored_dictionary, HOLDALL_OPT_BAG_DICTIONARY)
     HOLDALL_NUMBER(bag_limits, limits, HOLDALL_OPT_BAG_LIMITS)
     HOLDALL_NUMBER(bag_limits_cache, bool, HOLDALL_OPT_BAG_LIMITS_CACHE)
     HOLDALL_NUMBER(bag_shards, shards, HOLDALL_OPT_BAG_SHARDS)

@@ -180,6 +180,13 @@ impl Bag {
         })
     }
 
+    /// Returns the zstd dictionary that the files store, or that was given; none if they have none,
+    /// or store different ones.
+    pub fn dictionary(&self) -> Result<Option<Vec<u8>>> {
+        let dictionary = self.inner.dictionary().map_err(Error)?;
+        Ok(dictionary.map(|d| d.to_vec()))
+    }
+
     /// Computes a checksum of the content, however it is stored: for each record in order, of its
     /// length as 8 bytes little-endian, then of its bytes.
     pub fn checksum(&self, checksum: Checksum) -> Result<(Vec<u8>, Integrity)> {

@@ -9,6 +9,7 @@ mod bag;
 mod bag_index;
 mod bag_writer;
 mod checksum;
+mod dictionary;
 #[allow(unsafe_code)]
 mod element;
 mod encoding;
@@ -34,6 +35,7 @@ pub use self::bag::{Bag, BagChecksum, BagIter};
 pub use self::bag_index::BagIndex;
 pub use self::bag_writer::BagWriter;
 pub use self::checksum::ChecksumHasher;
+pub use self::dictionary::train_dictionary;
 pub use self::element::Element;
 pub use self::encoding::Encoding;
 pub use self::epoch::Epoch;
@@ -43,7 +45,7 @@ pub use self::maintenance::{
     Repaired, Verified, identify, kind_of_broken, repair, verify, version,
 };
 pub use self::options::{
-    BagLimits, BagShards, Checksum, Codec, FileAccess, Filter, Options, Verify,
+    BagDictionary, BagLimits, BagShards, Checksum, Codec, FileAccess, Filter, Options, Verify,
 };
 pub use self::part::{PART_TOKEN_SIZE, Part, commit_parts, discard_parts, list_parts};
 pub use self::records::{Batch, Records};

@@ -94,6 +94,20 @@ pub enum FileAccess {
     Map = 1,
 }
 
+/// Whether a compressed bag has a zstd dictionary, and where it is. A dictionary makes short records
+/// that resemble each other smaller, and faster to read and write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BagDictionary {
+    /// The bag does not store the one that is given, if there is one: readers need it.
+    Separate = 0,
+    /// Each file of the bag stores the one that is given.
+    Stored = 1,
+    /// One is trained from the first records, and stored if it makes them at least 5 % smaller. Up
+    /// to 4 MiB of records are held back in memory until then.
+    Auto = 2,
+}
+
 /// Where the limits (end offsets) of the records of a bag are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -325,9 +339,33 @@ impl Options {
 
     // ---- bags
 
-    /// Bags: sets a zstd dictionary. Reading needs the same one as writing. Default: none.
+    /// Bags: sets a zstd dictionary. Reading needs the same one as writing, unless the bag stores it.
+    /// Default: none.
     pub fn dictionary(self, dictionary: &[u8]) -> Options {
         self.set_bytes(Opt::Dictionary, dictionary)
+    }
+
+    /// Bags: sets whether the writer stores the dictionary, or trains one. Default:
+    /// [`BagDictionary::Separate`]. Appends use the stored one, whatever this option; so do copies to
+    /// a new bag, unless this option or [`Options::dictionary`] is set, or the records are few.
+    ///
+    /// ```
+    /// use holdall::{Bag, BagDictionary, BagWriter, Options};
+    /// # let name = format!("holdall-doc-dictionary-{}.bagz", std::process::id());
+    /// # let path = std::env::temp_dir().join(name);
+    ///
+    /// let options = Options::new().bag_dictionary(BagDictionary::Auto);
+    /// let mut writer = BagWriter::create(&path, &options)?;
+    /// for i in 0..10_000 {
+    ///     writer.append(format!("{{\"user\": {i}, \"country\": \"DE\"}}").as_bytes())?;
+    /// }
+    /// writer.commit()?;
+    /// assert!(Bag::open(&path)?.dictionary()?.is_some());
+    /// # std::fs::remove_file(path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn bag_dictionary(self, dictionary: BagDictionary) -> Options {
+        self.set(Opt::BagDictionary, dictionary as i64)
     }
 
     /// Bags: sets where the limits of records are stored. Default: [`BagLimits::Tail`]. Readers and

@@ -1,11 +1,12 @@
 //! Encodes and decodes records, uncompressed or as zstd frames. Contexts are reused.
 #![forbid(unsafe_code)]
 
+use super::dictionary::{Dictionary, Found};
 use super::frame::{self, Survey};
 use crate::alloc;
 use crate::error::{Error, Result, fail};
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use zstd_safe::{CCtx, CParameter, DCtx, DDict};
 
 /// How records are stored.
@@ -72,13 +73,16 @@ fn with_decoder<T>(f: impl FnOnce(&mut DCtx<'static>) -> Result<T>) -> Result<T>
 /// Decodes the records of a bag.
 pub struct Decoder {
     codec: Codec,
-    dictionary: Option<DDict<'static>>,
+    /// The dictionary that the caller gave.
+    given: Option<DDict<'static>>,
+    /// The dictionaries that the files store, usually all the same one.
+    stored: Mutex<Vec<Arc<Dictionary>>>,
 }
 
 impl Decoder {
     /// Creates a decoder. An empty dictionary is ignored.
     pub fn new(codec: Codec, dictionary: Option<&Arc<[u8]>>) -> Result<Decoder> {
-        let dictionary = match dictionary.filter(|d| !d.is_empty()) {
+        let given = match dictionary.filter(|d| !d.is_empty()) {
             Some(d) => Some(DDict::try_create(d).ok_or_else(|| {
                 fail!(
                     Argument,
@@ -88,12 +92,36 @@ impl Decoder {
             })?),
             None => None,
         };
-        Ok(Decoder { codec, dictionary })
+        Ok(Decoder {
+            codec,
+            given,
+            stored: Mutex::default(),
+        })
     }
 
     /// Returns the codec.
     pub fn codec(&self) -> Codec {
         self.codec
+    }
+
+    /// Returns whether the caller gave a dictionary. A stored one is not used then.
+    pub fn has_given_dictionary(&self) -> bool {
+        self.given.is_some()
+    }
+
+    /// Prepares a stored dictionary, once for all files that store it. Returns `None` if zstd refuses
+    /// it.
+    pub fn prepare(&self, found: Found) -> Option<Arc<Dictionary>> {
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = stored.iter();
+        if let Some(same) =
+            known.find(|d| d.is_intact == found.is_intact && *d.bytes == found.bytes)
+        {
+            return Some(same.clone());
+        }
+        let prepared = Arc::new(Dictionary::new(found)?);
+        stored.push(prepared.clone());
+        Some(prepared)
     }
 
     /// Describes the content of a stored record from its frame headers.
@@ -105,13 +133,20 @@ impl Decoder {
                 content: Some(stored.len() as u64),
                 max_content: stored.len() as u64,
                 checksum: false,
+                dictionary: 0,
             }),
             Codec::Zstd => frame::survey(stored),
         }
     }
 
-    /// Decodes a record into a buffer of exactly the size that the survey returned.
-    pub fn decode(&self, stored: &[u8], dst: &mut [u8]) -> Result<()> {
+    /// Decodes a record into a buffer of exactly the size that the survey returned, with a stored
+    /// dictionary, if its frames need one.
+    pub fn decode(
+        &self,
+        stored: &[u8],
+        dst: &mut [u8],
+        dictionary: Option<&Dictionary>,
+    ) -> Result<()> {
         if self.codec == Codec::None {
             if dst.len() != stored.len() {
                 return Err(fail!(
@@ -125,7 +160,7 @@ impl Decoder {
             return Ok(());
         }
         let expected = dst.len();
-        let n = self.frames(stored, dst)?;
+        let n = self.frames(stored, dst, dictionary)?;
         if n == expected {
             Ok(())
         } else {
@@ -136,23 +171,34 @@ impl Decoder {
         }
     }
 
-    /// Decodes a record whose headers do not contain the content size.
-    pub fn decode_unknown(&self, stored: &[u8], s: &Survey, limit: u64) -> Result<Vec<u8>> {
+    /// Like [`Decoder::decode`], for a record whose headers do not contain the content size.
+    pub fn decode_unknown(
+        &self,
+        stored: &[u8],
+        s: &Survey,
+        dictionary: Option<&Dictionary>,
+        limit: u64,
+    ) -> Result<Vec<u8>> {
         let mut out = alloc::zeroed(alloc::allow(
             s.max_content,
             limit,
             "a record without a content size",
         )?)?;
-        let n = self.frames(stored, &mut out)?;
+        let n = self.frames(stored, &mut out, dictionary)?;
         out.truncate(n);
         // Returns the excess of the bound, because a batch may hold many such records.
         out.shrink_to_fit();
         Ok(out)
     }
 
-    fn frames(&self, stored: &[u8], dst: &mut [u8]) -> Result<usize> {
+    fn frames(
+        &self,
+        stored: &[u8],
+        dst: &mut [u8],
+        dictionary: Option<&Dictionary>,
+    ) -> Result<usize> {
         with_decoder(|d| {
-            match &self.dictionary {
+            match self.given.as_ref().or(dictionary.map(|d| &d.prepared)) {
                 Some(dict) => d.decompress_using_ddict(dst, stored, dict),
                 None => d.decompress(dst, stored),
             }
@@ -179,8 +225,8 @@ impl Decoder {
         let Some(needed) = zstd_safe::get_dict_id_from_frame(stored) else {
             return fail!(Format, "zstd cannot decode it: {message}");
         };
-        let given = match self.dictionary.as_ref().map(DDict::get_dict_id) {
-            None => "no dictionary is given".to_owned(),
+        let given = match self.given.as_ref().map(DDict::get_dict_id) {
+            None => "no dictionary is given or stored".to_owned(),
             Some(None) => "the dictionary has no ID".to_owned(),
             Some(Some(id)) => format!("the dictionary has ID {id}"),
         };
@@ -204,6 +250,8 @@ pub struct Encoding {
     pub checksum: bool,
     /// The zstd dictionary.
     pub dictionary: Option<Arc<[u8]>>,
+    /// Whether the files store the dictionary.
+    pub is_stored: bool,
 }
 
 impl Encoding {
@@ -286,12 +334,14 @@ mod tests {
     fn message(dictionary: Option<&[u8]>) -> String {
         let dictionary = dictionary.map(Arc::from);
         let decoder = Decoder::new(Codec::Zstd, dictionary.as_ref()).unwrap();
-        decoder.decode(FRAME, &mut [0; 3]).unwrap_err().to_string()
+        let error = decoder.decode(FRAME, &mut [0; 3], None).unwrap_err();
+        error.to_string()
     }
 
     #[test]
     fn a_frame_names_its_dictionary() {
-        assert!(message(None).contains("no dictionary is given, and its zstd frame needs ID 7"));
+        let none = message(None);
+        assert!(none.contains("no dictionary is given or stored, and its zstd frame needs ID 7"));
         let raw = message(Some(b"a dictionary of plain text"));
         assert!(raw.contains("the dictionary has no ID, and its zstd frame needs ID 7"));
     }

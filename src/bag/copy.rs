@@ -4,7 +4,6 @@
 use super::batch::BatchConfig;
 use super::{Bag, Requested, Writer};
 use crate::error::{Result, fail};
-use crate::options::Opt;
 use crate::progress::{Scope, Step};
 
 impl Bag {
@@ -41,8 +40,9 @@ impl Bag {
     fn append(&self, of: Requested, to: &mut Writer) -> Result<(bool, u64)> {
         let scope = Scope::open(to.progress(), self.bytes(), Step::Call);
         let (all, mut damaged, mut done, mut bytes) = (of.count(), false, 0, 0);
+        to.adopt_dictionary(self, all.saturating_mul(self.mean_record_size()))?;
         let config = BatchConfig {
-            frames: to.frames_of(self.set.options.given_bytes(Opt::Dictionary)),
+            frames: to.form_of_frames(self)?,
             ..self.batch_config()
         };
         self.batches(of, config, &mut |_, records| {

@@ -59,6 +59,13 @@ impl UnencodedRecords {
         Ok(())
     }
 
+    /// Removes all but the first `n` records.
+    pub fn truncate(&mut self, n: u64) {
+        self.offsets.truncate(n as usize + 1);
+        let end = self.offsets.last().copied().unwrap_or(0);
+        self.data.truncate(end as usize);
+    }
+
     /// Removes the first `n` records.
     pub fn remove_first(&mut self, n: u64) {
         let n = n.min(self.count());

@@ -58,6 +58,8 @@ pub struct Frame {
     pub max_content: u64,
     /// Whether the frame has a checksum of its content.
     pub checksum: bool,
+    /// ID of the dictionary that the frame names; 0 if it names none.
+    pub dictionary: u32,
 }
 
 fn broken(what: impl std::fmt::Display) -> crate::error::Error {
@@ -86,6 +88,7 @@ pub fn frame(src: &impl Source, at: u64) -> Result<Frame> {
             content: Some(0),
             max_content: 0,
             checksum: false,
+            dictionary: 0,
         });
     }
     if magic != MAGIC {
@@ -106,16 +109,13 @@ pub fn frame(src: &impl Source, at: u64) -> Result<Frame> {
         n => 1 << n,
     };
     let window = if single { 0 } else { 1 };
-    let size = rest
-        .get(window + dict_id..window + dict_id + size_len)
-        .ok_or_else(cut)?;
-    let content = (size_len > 0).then(|| {
-        let n = size
-            .iter()
-            .rev()
-            .fold(0, |n: u64, &b| n << 8 | u64::from(b));
-        if size_len == 2 { n + 256 } else { n }
-    });
+    let field = |from: usize, len: usize| {
+        let bytes = rest.get(from..from + len)?.iter().rev();
+        Some(bytes.fold(0, |n: u64, &b| n << 8 | u64::from(b)))
+    };
+    let dictionary = field(window, dict_id).ok_or_else(cut)? as u32;
+    let size = field(window + dict_id, size_len).ok_or_else(cut)?;
+    let content = (size_len > 0).then(|| if size_len == 2 { size + 256 } else { size });
     let blocks = blocks(src, at + (5 + window + dict_id + size_len) as u64, checksum)?;
     if let Some(n) = content.filter(|&n| n > blocks.max_content) {
         return Err(broken(format_args!(
@@ -129,6 +129,7 @@ pub fn frame(src: &impl Source, at: u64) -> Result<Frame> {
         content,
         max_content: blocks.max_content,
         checksum,
+        dictionary,
     })
 }
 
@@ -182,6 +183,8 @@ pub struct Survey {
     pub max_content: u64,
     /// Whether every data frame has a checksum of its content.
     pub checksum: bool,
+    /// ID of the dictionary that the data frames name; 0 if they name none.
+    pub dictionary: u32,
 }
 
 /// Parses all frames of a record. Returns an error if its bytes are not a sequence of whole frames.
@@ -192,6 +195,7 @@ pub fn survey(record: &[u8]) -> Result<Survey> {
         content: Some(0),
         max_content: 0,
         checksum: true,
+        dictionary: 0,
     };
     let mut at = 0;
     while at < record.end() {
@@ -209,6 +213,7 @@ pub fn survey(record: &[u8]) -> Result<Survey> {
         }
         s.data_frames = s.data_frames.saturating_add(1);
         s.checksum &= f.checksum;
+        s.dictionary = s.dictionary.max(f.dictionary);
         s.max_content = s.max_content.saturating_add(f.max_content);
         s.content = s.content.zip(f.content).map(|(a, b)| a.saturating_add(b));
     }
@@ -369,7 +374,8 @@ mod tests {
                 data_frames: 0,
                 content: Some(0),
                 max_content: 0,
-                checksum: false
+                checksum: false,
+                dictionary: 0
             }
         );
         assert!(

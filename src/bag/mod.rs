@@ -11,6 +11,7 @@
 mod batch;
 pub mod codec;
 mod copy;
+mod dictionary;
 mod encode_queue;
 pub mod epoch;
 pub mod frame;
@@ -25,6 +26,7 @@ pub mod shard;
 pub mod spec;
 mod splits;
 mod stream;
+mod train;
 mod verify;
 mod writer;
 
@@ -38,6 +40,7 @@ pub use repair::repair;
 #[cfg(any(test, feature = "internals"))]
 pub use repair::{Repaired, repair_in};
 pub use stream::{Batch, Next, Stream, callback_reentry_error};
+pub use train::train;
 #[cfg(test)]
 pub use verify::Verified;
 pub use verify::verify;
@@ -485,6 +488,41 @@ impl Bag {
     pub fn check_recognizable(&self) -> Result<()> {
         let first = self.set.shards.first();
         first.map_or(Ok(()), Shard::check_recognizable)
+    }
+
+    /// Returns the dictionary that the files store, or that was given; none if they differ, or have
+    /// none.
+    pub fn dictionary(&self) -> Result<Option<Arc<[u8]>>> {
+        let dictionary = self.decoding_dictionary()?;
+        self.set
+            .shards
+            .iter()
+            .try_for_each(Shard::verify_dictionary)?;
+        Ok(dictionary)
+    }
+
+    /// Like [`Bag::dictionary`], also if the stored one is corrupt: the records that decode with it
+    /// need it as it is.
+    fn decoding_dictionary(&self) -> Result<Option<Arc<[u8]>>> {
+        let given = self.set.options.given_bytes(Opt::Dictionary);
+        match given.filter(|d| !d.is_empty()) {
+            Some(given) => Ok(Some(given.clone())),
+            None => self.stored_dictionary(),
+        }
+    }
+
+    /// Returns the dictionary that all files with records store.
+    fn stored_dictionary(&self) -> Result<Option<Arc<[u8]>>> {
+        let mut same = None;
+        for shard in self.set.shards.iter().filter(|s| s.count() > 0) {
+            let found = shard.dictionary()?.map(|d| &d.bytes);
+            match same {
+                None => same = Some(found),
+                Some(other) if other == found => {}
+                Some(_) => return Ok(None),
+            }
+        }
+        Ok(same.flatten().cloned())
     }
 
     /// Returns whether the limits are in separate files.

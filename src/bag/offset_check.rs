@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 use super::codec::Decoder;
+use super::dictionary;
 use super::frame::{self, FileSource, READ_AHEAD, Source};
 use super::interleave::{MARK_SIZE, Mark};
 use super::limits::{LIMIT, Tail};
@@ -141,7 +142,11 @@ fn decodes(file: &dyn File, from: u64, to: u64, decoder: &Decoder, memory_limit:
         let mut stored = alloc::zeroed(alloc::allow(to.saturating_sub(from), memory_limit, "")?)?;
         file.read_exact_at(from, &mut stored)?;
         let survey = decoder.survey(&stored)?;
-        decoder.decode_unknown(&stored, &survey, memory_limit)
+        let dictionary = match survey.dictionary {
+            0 => None,
+            _ => dictionary::find(file, to, None, memory_limit)?.and_then(|d| decoder.prepare(d)),
+        };
+        decoder.decode_unknown(&stored, &survey, dictionary.as_deref(), memory_limit)
     };
     decode().is_ok()
 }
@@ -229,8 +234,8 @@ pub fn find_end(
 }
 
 /// Returns the limits of the frames from the beginning of the file on. Each record is one frame
-/// with the skippable frames after it. A skippable frame is included only before another frame or
-/// as the interleave mark: the bytes after the records may look like one.
+/// with the skippable frames after it. A skippable frame is included only before another frame, or if
+/// it is a dictionary or the interleave mark: the bytes after the records may look like one.
 pub fn frames_from_the_beginning(
     file: &dyn File,
     size: u64,
@@ -245,7 +250,8 @@ pub fn frames_from_the_beginning(
             let is_mark = f.len == MARK_SIZE as u64
                 && source.get(at - f.len, &mut mark)?
                 && Mark::parse(&mark).is_some();
-            if let (Some(last), true) = (limits.last_mut(), is_mark) {
+            let is_ours = is_mark || dictionary::is_intact(file, at - f.len, at, memory_limit)?;
+            if let (Some(last), true) = (limits.last_mut(), is_ours) {
                 (*last, intact_end) = (at, at);
             }
             continue;

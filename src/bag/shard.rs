@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 use super::codec::{Codec, Decoder};
+use super::dictionary::{self, Dictionary};
+use super::frame::{self, Survey};
 use super::interleave::{MARK_SIZE, Mark, TURNS_PREFIX};
 use super::limits::{LIMIT, Limits, RecordBounds, Tail};
 use super::offset_check;
@@ -17,7 +19,7 @@ use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{Container, Snapshot};
 use crate::io::{Access, File, Folder};
 use std::ffi::OsStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Prefix of the name of the limits file.
 pub const LIMITS_PREFIX: &str = "limits.";
@@ -69,6 +71,8 @@ pub struct Shard {
     /// The mark in `turns.NAME`.
     mark: Option<Mark>,
     decoder: Arc<Decoder>,
+    /// The dictionary that the file stores, when a record has needed it.
+    dictionary: OnceLock<Option<Arc<Dictionary>>>,
     bytes: u64,
     memory_limit: u64,
 }
@@ -137,6 +141,7 @@ impl Shard {
             checksums_size,
             mark,
             decoder: decoder.clone(),
+            dictionary: OnceLock::new(),
             bytes,
             memory_limit: options.memory_limit,
         })
@@ -269,8 +274,8 @@ impl Shard {
         }) else {
             return Ok(false);
         };
-        let source = super::frame::FileSource::new(self.file(), self.end);
-        Ok(super::frame::frame(&source, at).is_ok_and(|f| f.checksum))
+        let source = frame::FileSource::new(self.file(), self.end);
+        Ok(frame::frame(&source, at).is_ok_and(|f| f.checksum))
     }
 
     /// Adds the name of the file and the index of the record to the message of an error.
@@ -453,12 +458,12 @@ impl Shard {
         stored: &[u8],
         dst: impl FnOnce(usize) -> Result<Option<&'a mut [u8]>>,
     ) -> Result<usize> {
-        let s = self.decoder.survey(stored)?;
+        let s = frame::survey(stored)?;
         if s.data_frames > 1 {
             offset_check::check_neighbours(self, i, offset_check::Suspect::SeveralFrames)?;
         }
         let Some(size) = s.content else {
-            let all = self.decoder.decode_unknown(stored, &s, self.memory_limit)?;
+            let all = self.decode_unknown(stored, &s, self.memory_limit)?;
             if let Some(dst) = dst(all.len())? {
                 dst.copy_from_slice(&all);
             }
@@ -466,9 +471,69 @@ impl Shard {
         };
         let size = alloc::allow(size, u64::MAX, "a record")?;
         if let Some(dst) = dst(size)? {
-            self.decoder.decode(stored, dst)?;
+            self.decode(stored, dst)?;
         }
         Ok(size)
+    }
+
+    /// Decodes a record into a buffer of exactly its size.
+    pub fn decode(&self, stored: &[u8], dst: &mut [u8]) -> Result<()> {
+        let dictionary = self.dictionary_for(stored)?;
+        self.decoder.decode(stored, dst, dictionary)
+    }
+
+    /// Decodes a record whose headers do not contain the content size.
+    pub fn decode_unknown(&self, stored: &[u8], survey: &Survey, limit: u64) -> Result<Vec<u8>> {
+        let dictionary = self.dictionary_for(stored)?;
+        self.decoder
+            .decode_unknown(stored, survey, dictionary, limit)
+    }
+
+    /// Returns the stored dictionary, if the frame names it.
+    fn dictionary_for(&self, stored: &[u8]) -> Result<Option<&Dictionary>> {
+        if self.decoder.codec() == Codec::None || self.decoder.has_given_dictionary() {
+            return Ok(None);
+        }
+        let Some(id) = zstd_safe::get_dict_id_from_frame(stored) else {
+            return Ok(None);
+        };
+        let dictionary = self.dictionary()?.filter(|d| d.id == id.get());
+        if dictionary.is_some_and(|d| !d.is_intact) && !frame::survey(stored)?.checksum {
+            return Err(fail!(
+                Checksum,
+                "the dictionary that the file stores is corrupt, and no checksum of the record can show that it decodes correctly"
+            ));
+        }
+        Ok(dictionary.map(|d| &**d))
+    }
+
+    /// Returns the dictionary that the file stores after its first record.
+    pub fn dictionary(&self) -> Result<Option<&Arc<Dictionary>>> {
+        if self.dictionary.get().is_none() {
+            let _ = self.dictionary.set(self.find_dictionary()?);
+        }
+        Ok(self.dictionary.get().and_then(Option::as_ref))
+    }
+
+    /// Returns an error if the dictionary that the file stores is corrupt.
+    pub fn verify_dictionary(&self) -> Result<()> {
+        match self.dictionary()? {
+            Some(d) if !d.is_intact => Err(fail!(
+                Checksum,
+                "{}: the dictionary that it stores is corrupt (its CRC-32 does not match); records that decode with it and match their own checksums are intact: copy those to a new bag",
+                self.records.name()
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn find_dictionary(&self) -> Result<Option<Arc<Dictionary>>> {
+        if self.decoder.codec() == Codec::None || self.count() == 0 {
+            return Ok(None);
+        }
+        let first_end = self.extent(0).ok().map(|(_, to)| to);
+        let found = dictionary::find(&*self.records, self.end, first_end, self.memory_limit)?;
+        Ok(found.and_then(|found| self.decoder.prepare(found)))
     }
 }
 

@@ -91,6 +91,17 @@ fn report_each_file(
 /// Like [`verify`], for an open bag.
 pub fn verify_bag(bag: &Bag, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
     let mut found = Verified::default();
+    for shard in &bag.set.shards {
+        if let Err(e) = shard.verify_dictionary() {
+            bag.check_unchanged().map_err(Error::into_busy)?;
+            if !e.status.is_corruption() {
+                return Err(e);
+            }
+            if !fault(&e) {
+                return Ok(found);
+            }
+        }
+    }
     let mut stopped = false;
     let batch_config = BatchConfig {
         skip: Skip::Damaged,

@@ -8,7 +8,7 @@ use super::options::*;
 use super::storage::{Target, holdall_storage, no_path, opened_from, target};
 use super::structs::{structure, write_struct};
 use crate::bag::codec::Codec;
-use crate::bag::{Bag, Mode, Protection, Records, ShardPath, Writer, spec};
+use crate::bag::{Bag, Mode, Protection, Records, ShardPath, Writer, spec, train};
 use crate::error::{Result, Status, fail};
 use crate::format::{Format, Kind};
 use crate::io::Folder;
@@ -457,6 +457,54 @@ pub unsafe extern "C" fn holdall_bag_checksum(
     })
 }
 
+/// Copies the zstd dictionary that the files store, or that was given, to dst; *n is its size in
+/// bytes: 0 if there is none, or if files store different ones.
+///
+/// Returns:
+/// - HOLDALL_E_BUFFER: dst_size < *n.
+/// - HOLDALL_E_CHECKSUM: the stored one is corrupt. Records with checksums of their own, which it
+///   still decodes, can be read and copied.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_read_dictionary(
+    bag: *const holdall_bag,
+    dst: *mut c_void,
+    dst_size: usize,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(bag), err, |b| {
+        let dictionary = b.bag.dictionary()?;
+        let bytes = dictionary.as_deref().unwrap_or_default();
+        copy_out(bytes, dst.cast(), dst_size, n)
+    })
+}
+
+/// Trains a zstd dictionary for records that resemble those given, count of them, where record i is
+/// data[offsets[i]] to data[offsets[i+1]]. At most dst_size bytes are written; *n is their number.
+/// 112,640 bytes are a good size; the records should have 100 times as many. The same records give
+/// the same dictionary. See HOLDALL_OPT_BAG_DICTIONARY, whose _AUTO does this by itself.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: the records are too few or too short, or have nothing in common; offsets
+///   do not ascend; dst_size is less than 256 or more than 16 MiB.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_dictionary_train(
+    data: *const c_void,
+    offsets: *const u64,
+    count: usize,
+    dst: *mut c_void,
+    dst_size: usize,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        let (data, offsets) = records(data, offsets, count)?;
+        copy_out(&train(data, offsets, dst_size)?, dst.cast(), dst_size, n)
+    })
+}
+
 /// Returns the number of records in a batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_count(records: *const holdall_records) -> usize {
@@ -541,7 +589,7 @@ pub(super) fn writer_mode(constant: holdall_mode) -> Result<Mode> {
 ///
 /// Several threads or processes may each write one file of a set: see docs/choosing.md. Records
 /// without compression have their CRC-32s in a file checksums.NAME: move it with the bag. To
-/// append, repeat HOLDALL_OPT_CODEC, _DICTIONARY and _BAG_LIMITS.
+/// append, repeat HOLDALL_OPT_CODEC, _BAG_LIMITS and a _DICTIONARY that is not stored.
 ///
 /// Returns:
 /// - HOLDALL_E_EXISTS, _MISSING: see mode.
@@ -647,23 +695,32 @@ pub unsafe extern "C" fn holdall_bag_writer_append_many(
         if count == 0 {
             return Ok(());
         }
-        let many = count.checked_add(1).ok_or_else(|| {
-            fail!(
-                Argument,
-                "count: {count} records are more than memory can hold"
-            )
-        })?;
-        let offsets = slice(offsets, many, "offsets")?;
-        let end = offsets.last().copied().unwrap_or(0);
-        let end = usize::try_from(end).map_err(|_| {
-            fail!(
-                Argument,
-                "offsets: the last value, {end}, is larger than memory can hold"
-            )
-        })?;
-        w.writer
-            .append_many(slice(data.cast(), end, "data")?, offsets)
+        let (data, offsets) = records(data, offsets, count)?;
+        w.writer.append_many(data, offsets)
     })
+}
+
+/// Returns the data and the offsets of records.
+fn records<'a>(
+    data: *const c_void,
+    offsets: *const u64,
+    count: usize,
+) -> Result<(&'a [u8], &'a [u64])> {
+    let many = count.checked_add(1).ok_or_else(|| {
+        fail!(
+            Argument,
+            "count: {count} records are more than memory can hold"
+        )
+    })?;
+    let offsets = slice(offsets, many, "offsets")?;
+    let end = offsets.last().copied().unwrap_or(0);
+    let end = usize::try_from(end).map_err(|_| {
+        fail!(
+            Argument,
+            "offsets: the last value, {end}, is larger than memory can hold"
+        )
+    })?;
+    Ok((slice(data.cast(), end, "data")?, offsets))
 }
 
 /// Returns the number of records at the last commit plus those appended since.

@@ -76,11 +76,14 @@ const FILTERS: [(i32, u8, &CStr); 6] = [
 ];
 
 /// Constants that only name a value of an option, or only appear in information.
-const OTHERS: [(i32, &CStr); 10] = [
+const OTHERS: [(i32, &CStr); 13] = [
     (HOLDALL_CODEC_MIXED, c"mixed"),
     (HOLDALL_CHECKSUM_ZSTD, c"zstd"),
     (HOLDALL_ORDER_C, c"c"),
     (HOLDALL_ORDER_F, c"f"),
+    (HOLDALL_BAG_DICTIONARY_SEPARATE, c"separate"),
+    (HOLDALL_BAG_DICTIONARY_STORED, c"stored"),
+    (HOLDALL_BAG_DICTIONARY_AUTO, c"auto"),
     (HOLDALL_BAG_LIMITS_TAIL, c"tail"),
     (HOLDALL_BAG_LIMITS_SEPARATE, c"separate"),
     (HOLDALL_BAG_SHARDS_CONCATENATED, c"concatenated"),
@@ -201,6 +204,17 @@ pub(super) fn option_value(opt: Opt, value: i64) -> Result<i64> {
             let found = [HOLDALL_IO_READ, HOLDALL_IO_MAP];
             (position(found, constant), "HOLDALL_IO_READ or _MAP")
         }
+        Opt::BagDictionary => {
+            let found = [
+                HOLDALL_BAG_DICTIONARY_SEPARATE,
+                HOLDALL_BAG_DICTIONARY_STORED,
+                HOLDALL_BAG_DICTIONARY_AUTO,
+            ];
+            (
+                position(found, constant),
+                "HOLDALL_BAG_DICTIONARY_SEPARATE, _STORED or _AUTO",
+            )
+        }
         Opt::BagLimits => {
             let found = [HOLDALL_BAG_LIMITS_TAIL, HOLDALL_BAG_LIMITS_SEPARATE];
             (
@@ -229,7 +243,7 @@ pub(super) fn option_value(opt: Opt, value: i64) -> Result<i64> {
     })
 }
 
-fn position(constants: [i32; 2], constant: i32) -> Option<i64> {
+fn position<const N: usize>(constants: [i32; N], constant: i32) -> Option<i64> {
     let position = constants.iter().position(|known| *known == constant);
     position.map(|i| i as i64)
 }
@@ -256,7 +270,7 @@ mod tests {
     #[test]
     fn constants_of_different_families_do_not_overlap() {
         let families: [Vec<i32>; 8] = [
-            (1..=Opt::Precision as i32).collect(),
+            (1..=Opt::BagDictionary as i32).collect(),
             MODES.iter().map(|row| row.0).collect(),
             KINDS.iter().map(|row| row.0).collect(),
             FORMATS.iter().map(|row| row.0).collect(),
@@ -271,7 +285,7 @@ mod tests {
         for number in families.into_iter().skip(1).flatten() {
             assert!(name(number).is_some(), "{number}");
         }
-        for option in 1..=Opt::Precision as i32 {
+        for option in 1..=Opt::BagDictionary as i32 {
             assert_eq!(Opt::from_number(option).unwrap() as i32, option);
         }
     }

@@ -83,7 +83,8 @@ pub const HOLDALL_OPT_BLOCK_BYTES: i32 = 12;
 /// folders: any but _ZSTD. Bags, frames: _NONE or _CRC32.
 /// Used by: write, writer.
 pub const HOLDALL_OPT_CHECKSUM: i32 = 13;
-/// Bytes: a zstd dictionary, trained or any content. Reading needs the same one as writing.
+/// Bytes: a zstd dictionary, trained or any content. Reading needs the same one as writing, unless
+/// the bag stores it (HOLDALL_OPT_BAG_DICTIONARY).
 /// Used by: bag, writer, verify, repair.
 pub const HOLDALL_OPT_DICTIONARY: i32 = 14;
 /// Bytes: one item (folders: or row), the value of items that were never written. Default: zeros.
@@ -178,6 +179,11 @@ pub const HOLDALL_OPT_FOLLOW_LINKS: i32 = 38;
 /// recorded, which only 0 changes. Copies do not inherit it. See docs/choosing.md.
 /// Used by: write.
 pub const HOLDALL_OPT_PRECISION: i32 = 39;
+/// HOLDALL_BAG_DICTIONARY_SEPARATE (default), _STORED or _AUTO: a dictionary for short records that
+/// resemble each other. Appends use the stored one, whatever this option; so do copies to a new bag,
+/// unless this option or HOLDALL_OPT_DICTIONARY is set, or the records are few.
+/// Used by: writer.
+pub const HOLDALL_OPT_BAG_DICTIONARY: i32 = 40;
 
 /// Read system calls. A file that is truncated while open is an error.
 pub const HOLDALL_IO_READ: i32 = 901;
@@ -239,6 +245,13 @@ pub const HOLDALL_CHECKSUM_SHA512: i32 = 509;
 /// The checksum inside a zstd frame.
 pub const HOLDALL_CHECKSUM_ZSTD: i32 = 510;
 
+/// The bag does not store its dictionary, if it has one: readers need it.
+pub const HOLDALL_BAG_DICTIONARY_SEPARATE: i32 = 1001;
+/// Each file of the bag stores the dictionary that is given: nothing is needed to read it.
+pub const HOLDALL_BAG_DICTIONARY_STORED: i32 = 1002;
+/// A dictionary is trained from the first records (up to 4 MiB, held back in memory until then or
+/// until the commit) and stored, if it makes them at least 5 % smaller; else there is none.
+pub const HOLDALL_BAG_DICTIONARY_AUTO: i32 = 1003;
 /// At the end of the file of the records.
 pub const HOLDALL_BAG_LIMITS_TAIL: i32 = 701;
 /// In a file `limits.NAME` beside it.

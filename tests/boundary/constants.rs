@@ -28,7 +28,7 @@ const CODECS: &[i32] = &[
 
 /// Numbers of all families, and some that belong to none.
 fn numbers() -> impl Iterator<Item = i32> {
-    [i32::MIN, -1, i32::MAX].into_iter().chain(0..=910)
+    [i32::MIN, -1, i32::MAX].into_iter().chain(0..=1010)
 }
 
 fn name(constant: i32) -> Option<String> {
@@ -42,13 +42,14 @@ fn name(constant: i32) -> Option<String> {
 #[test]
 #[cfg_attr(miri, ignore = "reads the headers")]
 fn every_constant_has_its_name() {
-    const FAMILIES: [&str; 9] = [
+    const FAMILIES: [&str; 10] = [
         "KIND_",
         "FORMAT_",
         "CODEC_",
         "CHECKSUM_",
         "FILTER_",
         "ORDER_",
+        "BAG_DICTIONARY_",
         "BAG_LIMITS_",
         "BAG_SHARDS_",
         "IO_",
@@ -66,7 +67,7 @@ fn every_constant_has_its_name() {
         Some((value.parse().unwrap(), name.to_lowercase()))
     });
     let defined: Vec<(i32, String)> = defined.collect();
-    assert_eq!(defined.len(), 4 + 4 + 8 + 9 + 10 + 6 + 2 + 2 + 2 + 2);
+    assert_eq!(defined.len(), 4 + 4 + 8 + 9 + 10 + 6 + 2 + 3 + 2 + 2 + 2);
     for (constant, expected) in &defined {
         assert_eq!(name(*constant).as_ref(), Some(expected));
     }
@@ -267,6 +268,14 @@ fn values_of_options_are_constants_of_their_family() {
             &[HOLDALL_BAG_LIMITS_TAIL, HOLDALL_BAG_LIMITS_SEPARATE],
         ),
         (
+            HOLDALL_OPT_BAG_DICTIONARY,
+            &[
+                HOLDALL_BAG_DICTIONARY_SEPARATE,
+                HOLDALL_BAG_DICTIONARY_STORED,
+                HOLDALL_BAG_DICTIONARY_AUTO,
+            ],
+        ),
+        (
             HOLDALL_OPT_BAG_SHARDS,
             &[
                 HOLDALL_BAG_SHARDS_CONCATENATED,
@@ -311,7 +320,7 @@ fn values_of_options_are_constants_of_their_family() {
 #[test]
 fn other_numbers_are_no_options() {
     let o = holdall_options_new();
-    for option in numbers().filter(|n| !(1..=HOLDALL_OPT_PRECISION).contains(n)) {
+    for option in numbers().filter(|n| !(1..=HOLDALL_OPT_BAG_DICTIONARY).contains(n)) {
         // SAFETY: the options exist.
         unsafe {
             refused(HOLDALL_E_ARGUMENT, |err| {

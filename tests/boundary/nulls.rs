@@ -133,6 +133,8 @@ fn functions_that_can_fail_do() {
             holdall_bag_read_range(no(), no(), no(), no(), no()),
             holdall_bag_read_indices(no(), no(), no(), no(), no()),
             holdall_bag_checksum(no(), no(), no(), no(), no(), no()),
+            holdall_bag_read_dictionary(no(), no(), no(), no(), no()),
+            holdall_dictionary_train(no(), no(), no(), no(), no(), no(), no()),
             holdall_bag_copy(no(), no(), no(), no(), no(), no(), no()),
             holdall_bag_writer_open(no(), no(), no(), no(), no()),
             holdall_bag_writer_append(no(), no(), no(), no()),

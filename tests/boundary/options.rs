@@ -118,7 +118,7 @@ fn letters(call: &str) -> &'static str {
 }
 
 /// Every option with a valid value other than the default.
-const VALUES: [(&str, i32, i64); 36] = [
+const VALUES: [(&str, i32, i64); 37] = [
     ("THREADS", HOLDALL_OPT_THREADS, 1),
     ("MEMORY_LIMIT", HOLDALL_OPT_MEMORY_LIMIT, 1 << 30),
     ("IO", HOLDALL_OPT_IO, HOLDALL_IO_MAP as i64),
@@ -171,6 +171,11 @@ const VALUES: [(&str, i32, i64); 36] = [
     ("YAML", HOLDALL_OPT_YAML, 1),
     ("FOLLOW_LINKS", HOLDALL_OPT_FOLLOW_LINKS, 1),
     ("PRECISION", HOLDALL_OPT_PRECISION, 10),
+    (
+        "BAG_DICTIONARY",
+        HOLDALL_OPT_BAG_DICTIONARY,
+        HOLDALL_BAG_DICTIONARY_AUTO as i64,
+    ),
 ];
 const BYTES: [(&str, i32, &[u8]); 3] = [
     (
@@ -498,6 +503,10 @@ fn defaults_apply_to_every_call() {
         (HOLDALL_OPT_ORDER, 0),
         (HOLDALL_OPT_YAML, 0),
         (HOLDALL_OPT_PRECISION, 0),
+        (
+            HOLDALL_OPT_BAG_DICTIONARY,
+            HOLDALL_BAG_DICTIONARY_SEPARATE.into(),
+        ),
     ]);
     for option in [HOLDALL_OPT_DICTIONARY, HOLDALL_OPT_FILL_VALUE] {
         // SAFETY: the options exist.

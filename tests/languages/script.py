@@ -193,6 +193,8 @@ def bags(f, k, path):
     same(f.get("records_numbers", chosen), None)
     closed(f, range_), closed(f, chosen)
     same(len(f.sized("bag_checksum", bag, k["HOLDALL_CHECKSUM_SHA512"])), 64)
+    same(f.sized("bag_read_dictionary", bag), b"")
+    f.ok("dictionary_train", b"abc", u64(0, 1, 3), 2, None, 1024, OUT, status=k["HOLDALL_E_ARGUMENT"])
     same(f.sized("bag_files", path("x@2.bag")), path("x-00000-of-00002.bag") + b"\0" + path("x-00001-of-00002.bag") + b"\0")
     buffers = []
 

@@ -35,6 +35,34 @@ class Bags(Case):
             bag.index(b"zero", 1)
         self.assertEqual((bag.index(b"two", -4, -1), bool(bag), bool(bag[:0])), (2, True, False))
 
+    def test_a_dictionary_is_trained_and_stored(self):
+        lines = [b"user %d of the city of Osaka" % i for i in range(20_000)]
+        sizes = {}
+        trained = holdall.train_dictionary(lines, 4096)
+        self.assertTrue(isinstance(trained, bytes) and 256 < len(trained) <= 4096)
+        for how, dictionary in (("separate", None), ("auto", None), ("stored", trained)):
+            path = self.folder / f"{how}.bagz"
+            with holdall.BagWriter(path, bag_dictionary=how, dictionary=dictionary) as writer:
+                writer.extend(iter(lines))
+                writer.commit()
+            bag = holdall.Bag(path)
+            self.assertEqual((list(bag), bag[7], bag[[9, 3]][:]), (lines, lines[7], [lines[9], lines[3]]))
+            self.assertEqual(pickle.loads(pickle.dumps(bag))[5], lines[5])
+            sizes[how] = path.stat().st_size
+            self.assertEqual(bag.dictionary is None, how == "separate")
+        self.assertEqual(bag.dictionary, trained)
+        self.assertTrue(max(sizes["auto"], sizes["stored"]) < 0.7 * sizes["separate"], sizes)
+        for wrong in ({"bag_dictionary": "stored"}, {"bag_dictionary": "auto", "dictionary": trained}):
+            with self.assertRaises(holdall.ArgumentError):
+                holdall.BagWriter(self.folder / "no.bagz", **wrong)
+        with self.assertRaises(ValueError):
+            holdall.BagWriter(self.folder / "no.bagz", bag_dictionary="yes")
+        for records, size in ((lines[:2], 4096), (lines, 100), (lines, 2**30)):
+            with self.assertRaises(holdall.ArgumentError):
+                holdall.train_dictionary(records, size)
+        with self.assertRaises(TypeError):
+            holdall.train_dictionary(["text"], 4096)
+
     def test_batches(self):
         bag = holdall.Bag(self.bag(RECORDS))
         for indices in ([3, 0, -1], (3, 0, -1), np.array([3, 0, -1]), np.array([3, 0, -1], "i1"), [np.int32(3), 0, -1]):

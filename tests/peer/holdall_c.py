@@ -186,6 +186,13 @@ class Bag(Handle):
             call("bag_read", self._handle, i, _room.bytes, len(_room.bytes), c.byref(n))
         return c.string_at(_room.bytes, n.value)
 
+    def dictionary(self):
+        n = SIZE()
+        call("bag_read_dictionary", self._handle, None, 0, c.byref(n))
+        dictionary = c.create_string_buffer(n.value)
+        call("bag_read_dictionary", self._handle, dictionary, n.value, c.byref(n))
+        return dictionary.raw
+
     def size_of(self, i):
         n = SIZE()
         call("bag_read", self._handle, i, None, 0, c.byref(n))
@@ -253,6 +260,17 @@ def _records(handle):
         _lib.holdall_records_free(handle)
 
 
+def _concatenated(records):
+    offsets = (U64 * (len(records) + 1))(0, *itertools.accumulate(map(len, records)))
+    return b"".join(records), offsets, len(records)
+
+
+def train_dictionary(records, size):
+    dictionary, n = c.create_string_buffer(size), SIZE()
+    call("dictionary_train", *_concatenated(records), dictionary, size, c.byref(n))
+    return dictionary.raw[: n.value]
+
+
 class Writer(Handle):
     close_name = "holdall_bag_writer_close"
 
@@ -269,12 +287,7 @@ class Writer(Handle):
         call("bag_writer_append", self._handle, record, len(record))
 
     def append_many(self, records):
-        offsets = (U64 * (len(records) + 1))()
-        at = 0
-        for i, r in enumerate(records, 1):
-            at += len(r)
-            offsets[i] = at
-        call("bag_writer_append_many", self._handle, b"".join(records), offsets, len(records))
+        call("bag_writer_append_many", self._handle, *_concatenated(records))
 
     def commit(self):
         call("bag_writer_commit", self._handle)

@@ -82,6 +82,7 @@ OPT_ORDER = 36
 OPT_YAML = 37
 OPT_FOLLOW_LINKS = 38
 OPT_PRECISION = 39
+OPT_BAG_DICTIONARY = 40
 IO_READ = 901
 IO_MAP = 902
 CODEC_NONE = 401
@@ -109,6 +110,9 @@ CHECKSUM_SHA256 = 507
 CHECKSUM_SHA384 = 508
 CHECKSUM_SHA512 = 509
 CHECKSUM_ZSTD = 510
+BAG_DICTIONARY_SEPARATE = 1001
+BAG_DICTIONARY_STORED = 1002
+BAG_DICTIONARY_AUTO = 1003
 BAG_LIMITS_TAIL = 701
 BAG_LIMITS_SEPARATE = 702
 BAG_SHARDS_CONCATENATED = 801
@@ -272,6 +276,8 @@ FUNCTIONS = {
     "holdall_bag_read_range": ["i32", "ptr holdall_bag", "u64", "u64", "ptr ptr holdall_records", "ptr holdall_error"],
     "holdall_bag_read_indices": ["i32", "ptr holdall_bag", "ptr u64", "size", "ptr ptr holdall_records", "ptr holdall_error"],
     "holdall_bag_checksum": ["i32", "ptr holdall_bag", "i32", "ptr void", "size", "ptr size", "ptr holdall_error"],
+    "holdall_bag_read_dictionary": ["i32", "ptr holdall_bag", "ptr void", "size", "ptr size", "ptr holdall_error"],
+    "holdall_dictionary_train": ["i32", "ptr void", "ptr u64", "size", "ptr void", "size", "ptr size", "ptr holdall_error"],
     "holdall_records_count": ["size", "ptr holdall_records"],
     "holdall_records_data": ["ptr u8", "ptr holdall_records"],
     "holdall_records_offsets": ["ptr u64", "ptr holdall_records"],

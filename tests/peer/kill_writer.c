@@ -1,7 +1,7 @@
 /* Appends known records to a bag, with commits at intervals, until it is killed; test_kill.py
  * starts it.
  *
- * usage: kill_writer PATH MODE POOL SEED GENERATION CODEC LIMITS DURABILITY
+ * usage: kill_writer PATH MODE POOL SEED GENERATION CODEC LIMITS DURABILITY [DICTIONARY]
  *
  * Reports the number of records of each commit. record() takes record i of a generation from the 64
  * KiB of POOL. */
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
     static uint8_t data[512 * LONGEST];
     static uint64_t offsets[513];
     holdall_bag_writer *writer;
-    if (argc != 9)
+    if (argc != 9 && argc != 10)
         return 2;
     FILE *f = fopen(argv[3], "rb");
     if (!f || fread(pool, 1, POOL, f) != POOL)
@@ -57,6 +57,19 @@ int main(int argc, char **argv)
     set(options, HOLDALL_OPT_CODEC, argv[6]);
     set(options, HOLDALL_OPT_BAG_LIMITS, argv[7]);
     set(options, HOLDALL_OPT_DURABILITY, argv[8]);
+    if (argc == 10) { /* a file */
+        static uint8_t dictionary[1 << 16];
+        f = fopen(argv[9], "rb");
+        size_t n = f ? fread(dictionary, 1, sizeof dictionary, f) : 0;
+        if (n == 0)
+            return 2;
+        fclose(f);
+        check(holdall_options_set(options, HOLDALL_OPT_BAG_DICTIONARY,
+                                  HOLDALL_BAG_DICTIONARY_STORED, &err),
+              "options");
+        check(holdall_options_set_bytes(options, HOLDALL_OPT_DICTIONARY, dictionary, n, &err),
+              "options");
+    }
     check(holdall_bag_writer_open(argv[1], atoi(argv[2]), options, &writer, &err), "open");
     holdall_options_free(options);
 

@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 import bagz
+import zstandard
 
 import holdall_c as h
 from killing import M64, Kill, kill_one, mix
@@ -48,10 +49,11 @@ class File:
     """A bag whose writers are killed again and again. `state` is its last commit: generation and
     number of records, or None."""
 
-    def __init__(self, test, limits, replace, zstd, rng):
-        self.test, self.rng, self.zstd, self.limits, self.replace = test, rng, zstd, limits, replace
+    def __init__(self, test, limits, replace, number, rng):
+        self.test, self.rng, self.limits, self.replace = test, rng, limits, replace
+        self.zstd, self.has_dictionary = number % 3 > 0, number % 3 == 1
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=test.folder))
-        self.name = "x.bagz" if zstd else "x.bag"
+        self.name = "x.bagz" if self.zstd else "x.bag"
         self.path = self.folder / self.name
         self.state = None
         self.contents = {}
@@ -83,6 +85,7 @@ class File:
             codec,
             self.limits,
             int(durable),
+            *([self.test.dictionary_file] if self.has_dictionary else []),
         ]
         began = self.state[1] if mode == h.APPEND else 0
         return kill_one(
@@ -152,23 +155,21 @@ class File:
         end = n + self.rng.randrange(1, 40)
         codec = h.CODEC_ZSTD if self.zstd else h.CODEC_NONE
         self.recover(codec)
-        with h.Writer(self.path, mode, bag_limits=self.limits, codec=codec) as w:
+        options = {"bag_limits": self.limits, "codec": codec}
+        if self.has_dictionary:
+            options["bag_dictionary"] = h.BAG_DICTIONARY_STORED
+            options["dictionary"] = self.test.dictionary
+        with h.Writer(self.path, mode, **options) as w:
             self.test.assertEqual(len(w), n)
             w.append_many(content.first(end)[n:-1])
             w.append(content.record(end - 1))
             w.commit()
         self.look([(generation, end)])
+        if self.has_dictionary:
+            self.read_by_zstd(content.first(end))
+        else:
+            self.read_by_bagz(content.first(end))
         separate = self.limits == h.BAG_LIMITS_SEPARATE
-        limits_of = bagz.LimitsPlacement.SEPARATE if separate else bagz.LimitsPlacement.TAIL
-        r = bagz.Reader(
-            str(self.path),
-            bagz.Reader.Options(
-                limits_placement=limits_of, sharding_layout=bagz.ShardingLayout.INTERLEAVED
-            ),
-        )
-        self.test.assertTrue(
-            r.read() == content.first(end), "the Bagz package reads something else"
-        )
         left = {f.name for f in self.folder.iterdir() if not f.name.endswith(".holdall-lock")}
         prefixes = ["", *(["limits."] if separate else []), *([] if self.zstd else ["checksums."])]
         names = self.names()
@@ -177,6 +178,29 @@ class File:
             left, turns | {prefix + name for prefix in prefixes for name in names}
         )
         self.test.tally["later appends read back"] += 1
+
+    def read_by_zstd(self, records):
+        """zstd reads the same records with the stored dictionary, frame by frame."""
+        with h.Bag(self.path, bag_limits=self.limits) as bag:
+            self.test.assertEqual(bag.dictionary(), self.test.dictionary)
+        options = {"bag_limits": self.limits, "bag_shards": h.BAG_SHARDS_INTERLEAVED}
+        with h.Bag(self.path, codec=h.CODEC_NONE, **options) as bag:
+            frames = bag.read_range()
+        zstd = zstandard.ZstdDecompressor(zstandard.ZstdCompressionDict(self.test.dictionary))
+        read = [zstd.decompress(frame) for frame in frames]
+        self.test.assertTrue(read == records, "zstd reads something else")
+        self.test.tally["read by zstd with the stored dictionary"] += 1
+
+    def read_by_bagz(self, records):
+        separate = self.limits == h.BAG_LIMITS_SEPARATE
+        limits_of = bagz.LimitsPlacement.SEPARATE if separate else bagz.LimitsPlacement.TAIL
+        r = bagz.Reader(
+            str(self.path),
+            bagz.Reader.Options(
+                limits_placement=limits_of, sharding_layout=bagz.ShardingLayout.INTERLEAVED
+            ),
+        )
+        self.test.assertTrue(r.read() == records, "the Bagz package reads something else")
 
 
 class Files(File):
@@ -219,12 +243,15 @@ class KillBag(Kill):
         cls.pool = b"".join(rng.randbytes(4) * 3 for _ in range(POOL // 12 + 1))[:POOL]
         cls.pool_file = cls.folder / "pool"
         cls.pool_file.write_bytes(cls.pool)
+        cls.dictionary = h.train_dictionary(Content(cls.pool, 1).first(2000), 4096)
+        cls.dictionary_file = cls.folder / "dictionary"
+        cls.dictionary_file.write_bytes(cls.dictionary)
 
     def kill(self, limits, what, of=File):
         limits_of = h.BAG_LIMITS_SEPARATE if limits == "separate" else h.BAG_LIMITS_TAIL
 
         def make(number, rng):
-            return of(self, limits_of, what == "replace", number % 2 == 1, rng)
+            return of(self, limits_of, what == "replace", number, rng)
 
         trials = int(
             os.environ.get("HOLDALL_KILLS", (TRIALS if of is File else SET_TRIALS)[limits, what])

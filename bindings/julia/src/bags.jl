@@ -43,6 +43,9 @@ end
 
 Base.getindex(b::Bag, mask::AbstractVector{Bool}) = (@boundscheck checkbounds(b, mask); b[findall(mask)])
 
+"Returns the zstd dictionary that the files store, or that was given; empty if there is none."
+dictionary(b::Bag) = sized(holdall_bag_read_dictionary, b.handle)
+
 """
     copy_to(bag, path, indices = nothing; mode = :x, options...)
 
@@ -145,11 +148,29 @@ end
 
 "Appends records, each a string or bytes, compressed in parallel."
 function Base.append!(w::BagWriter, records)
+    data, offsets, count = concatenated(records)
+    check(holdall_bag_writer_append_many, w.handle, room(data), offsets, count)
+    return w
+end
+
+function concatenated(records)
     parts = [Vector{UInt8}(record) for record in records]
     offsets = UInt64[0; cumsum(length.(parts))]
-    data = isempty(parts) ? UInt8[] : reduce(vcat, parts)
-    check(holdall_bag_writer_append_many, w.handle, room(data), offsets, length(parts))
-    return w
+    return isempty(parts) ? UInt8[] : reduce(vcat, parts), offsets, length(parts)
+end
+
+"""
+    train_dictionary(records, size = 112_640)
+
+Trains a zstd dictionary of at most `size` bytes for records that resemble these, and returns it.
+The records should have 100 times as many bytes. The writer option `bag_dictionary = :auto` does this
+by itself.
+"""
+function train_dictionary(records, size = 112_640)
+    data, offsets, count = concatenated(records)
+    bytes, n = Vector{UInt8}(undef, size), Ref{Csize_t}(0)
+    check(holdall_dictionary_train, room(data), offsets, count, room(bytes), size, n)
+    return resize!(bytes, n[])
 end
 
 "Makes all changes durable and visible, all or none."

@@ -125,6 +125,7 @@ const PREFIXES = Dict(
     :checksum => "CHECKSUM_",
     :filters => "FILTER_",
     :io => "IO_",
+    :bag_dictionary => "BAG_DICTIONARY_",
     :bag_limits => "BAG_LIMITS_",
     :bag_shards => "BAG_SHARDS_",
 )

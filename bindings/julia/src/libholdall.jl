@@ -82,6 +82,7 @@ const HOLDALL_OPT_ORDER = 36
 const HOLDALL_OPT_YAML = 37
 const HOLDALL_OPT_FOLLOW_LINKS = 38
 const HOLDALL_OPT_PRECISION = 39
+const HOLDALL_OPT_BAG_DICTIONARY = 40
 const HOLDALL_IO_READ = 901
 const HOLDALL_IO_MAP = 902
 const HOLDALL_CODEC_NONE = 401
@@ -109,6 +110,9 @@ const HOLDALL_CHECKSUM_SHA256 = 507
 const HOLDALL_CHECKSUM_SHA384 = 508
 const HOLDALL_CHECKSUM_SHA512 = 509
 const HOLDALL_CHECKSUM_ZSTD = 510
+const HOLDALL_BAG_DICTIONARY_SEPARATE = 1001
+const HOLDALL_BAG_DICTIONARY_STORED = 1002
+const HOLDALL_BAG_DICTIONARY_AUTO = 1003
 const HOLDALL_BAG_LIMITS_TAIL = 701
 const HOLDALL_BAG_LIMITS_SEPARATE = 702
 const HOLDALL_BAG_SHARDS_CONCATENATED = 801
@@ -653,6 +657,12 @@ holdall_bag_read_indices(bag, indices, n, out, err) =
 
 holdall_bag_checksum(bag, kind, dst, dst_size, checksum_size, err) =
     @ccall libholdall.holdall_bag_checksum(bag::Ptr{holdall_bag}, kind::Int32, dst::Ptr{Cvoid}, dst_size::Csize_t, checksum_size::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
+holdall_bag_read_dictionary(bag, dst, dst_size, n, err) =
+    @ccall libholdall.holdall_bag_read_dictionary(bag::Ptr{holdall_bag}, dst::Ptr{Cvoid}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
+holdall_dictionary_train(data, offsets, count, dst, dst_size, n, err) =
+    @ccall libholdall.holdall_dictionary_train(data::Ptr{Cvoid}, offsets::Ptr{UInt64}, count::Csize_t, dst::Ptr{Cvoid}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
 
 holdall_records_count(records) =
     @ccall libholdall.holdall_records_count(records::Ptr{holdall_records})::Csize_t

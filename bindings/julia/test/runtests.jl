@@ -20,6 +20,15 @@ mktempdir() do folder
         @test findfirst("none", BagIndex(bag)) === nothing
         @test verify(path).intact == 4
         @test repair(path) == (retained = 4, lost = 0, parts_removed = 0)
+        lines = ["user $i of the city of Osaka" for i in 1:5000]
+        small = joinpath(folder, "small.bagz")
+        w = BagWriter(small; bag_dictionary = :auto)
+        append!(w, lines)
+        commit(w)
+        close(w)
+        @test String(Bag(small)[5000]) == lines[5000]
+        @test !isempty(dictionary(Bag(small))) && isempty(dictionary(bag))
+        @test 256 < length(train_dictionary(lines, 4096)) <= 4096
         @test identify(path) == (format = :bagz, kind = :bag)
         @test info(bag).codec == :zstd
         close(bag)

@@ -35,7 +35,9 @@ from ._errors import (
 from ._infos import (
     ArrayInfo, BagInfo, ChunkInfo, RepairResult, SchunkInfo, Split, TableInfo, VerifyResult,
 )  # fmt: skip
-from ._native import Bag, BagWriter, Index, Memory, MemoryFiles, Records, Stream, version
+from ._native import (
+    Bag, BagWriter, Index, Memory, MemoryFiles, Records, Stream, train_dictionary, version,
+)  # fmt: skip
 from ._parts import ArrayPart, BagPart, TablePart, commit_parts, discard_parts, list_parts
 from ._schunks import Schunk, SchunkStream
 from ._storage import Storage
@@ -51,7 +53,7 @@ __all__ = [
     "DamageWarning", "Error", "Fault", "Index", "Memory", "MemoryFiles", "Records", "RepairResult",
     "Schunk", "SchunkInfo", "SchunkStream", "Split", "Storage", "Stream", "Table", "TableInfo",
     "TablePart", "UncommittedWarning", "VerifyResult", "commit_parts", "discard_parts", "identify",
-    "list_parts", "repair", "verify", "version", "ArgumentError", "BusyError", "CallbackError",
-    "CancelledError", "ChecksumError", "CodecError", "ExistsError", "FormatError", "InternalError",
+    "list_parts", "repair", "train_dictionary", "verify", "version", "ArgumentError", "BusyError",
+    "CallbackError", "CancelledError", "ChecksumError", "CodecError", "ExistsError", "FormatError", "InternalError",
     "LimitError", "MissingError", "RangeError", "StateError", "UnsupportedError", "VersionError",
 ]  # fmt: skip

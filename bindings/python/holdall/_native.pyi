@@ -240,6 +240,18 @@ class Bag:
     def count(self, record: HasBuffer) -> int:
         """Returns how many records equal record. Reads all of them in order."""
 
+    @property
+    def dictionary(self) -> Any:
+        """The zstd dictionary that the files store, or that was given; None if there is none, or if
+        files store different ones.
+
+            >>> with holdall.BagWriter("trips.bagz", "w", bag_dictionary="auto") as writer:
+            ...     writer.extend(b'{"km": %d, "from": "EWR"}' % i for i in range(10_000))
+            ...     writer.commit()
+            >>> holdall.Bag("trips.bagz").dictionary[:4].hex()
+            '37a430ec'
+        """
+
     def epoch(self, seed: int, epoch: int = ..., rank: int = ..., world: int = ..., position: int = ..., **options: Any) -> Stream:
         """Returns a Stream of every record once, in shuffled order.
 
@@ -960,6 +972,24 @@ def list_parts(name: Path) -> list[str]:
 def repair(name: Target, options: Any) -> Any:
     """Repairs the container at a path. Returns the numbers of records or chunks that were retained and
     lost, and of parts that were removed.
+    """
+
+def train_dictionary(records: Iterable[HasBuffer], size: Any = ...) -> Any:
+    """Trains a zstd dictionary of at most size bytes for records that resemble these, and returns it.
+
+    112,640 bytes are a good size; the records should have 100 times as many. The same
+    records give the same dictionary. BagWriter(bag_dictionary="auto") does this by itself.
+
+        >>> records = [b'{"km": %d, "from": "EWR"}' % i for i in range(10_000)]
+        >>> dictionary = holdall.train_dictionary(records, 4096)
+        >>> with holdall.BagWriter(
+        ...     "trips.bagz", "w", dictionary=dictionary, bag_dictionary="stored"
+        ... ) as writer:
+        ...     writer.extend(records)
+        ...     writer.commit()
+
+    Raises ArgumentError if the records are too few or have nothing in common, or if the size is not
+    256 bytes to 16 MiB.
     """
 
 def verify(name: Target, fault: Any, options: Any) -> Any:

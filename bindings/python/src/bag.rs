@@ -502,6 +502,20 @@ impl Bag {
         })
     }
 
+    /// The zstd dictionary that the files store, or that was given; None if there is none, or if
+    /// files store different ones.
+    ///
+    ///     >>> with holdall.BagWriter("trips.bagz", "w", bag_dictionary="auto") as writer:
+    ///     ...     writer.extend(b'{"km": %d, "from": "EWR"}' % i for i in range(10_000))
+    ///     ...     writer.commit()
+    ///     >>> holdall.Bag("trips.bagz").dictionary[:4].hex()
+    ///     '37a430ec'
+    #[getter]
+    fn dictionary<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let dictionary = self.open(py)?.call(py, holdall::Bag::dictionary)?;
+        Ok(dictionary.map(|d| PyBytes::new(py, &d)))
+    }
+
     /// Size of all files in bytes.
     #[getter]
     fn stored_bytes(&self, py: Python<'_>) -> PyResult<u64> {

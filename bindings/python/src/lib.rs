@@ -50,7 +50,7 @@ mod _native {
     #[pymodule_export]
     use super::buffers::Buffer;
     #[pymodule_export]
-    use super::maintenance::{epoch_numbers, identify, repair, verify, version};
+    use super::maintenance::{epoch_numbers, identify, repair, train_dictionary, verify, version};
     #[pymodule_export]
     use super::part::{Part, commit_parts, discard_parts, list_parts};
     #[pymodule_export]

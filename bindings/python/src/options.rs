@@ -3,8 +3,8 @@
 use crate::buffers;
 use crate::errors::{Callbacks, failure, store};
 use holdall::{
-    BagLimits, BagShards, Checksum, Codec, FileAccess, Filter, Format, Location, Order, Status,
-    Verify,
+    BagDictionary, BagLimits, BagShards, Checksum, Codec, FileAccess, Filter, Format, Location,
+    Order, Status, Verify,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -64,6 +64,9 @@ impl Options {
                 None => options,
             },
             "checksum" => options.checksum(named("checksum", CHECKSUMS, value)?),
+            "bag_dictionary" => {
+                options.bag_dictionary(named("bag_dictionary", DICTIONARIES, value)?)
+            }
             "bag_limits" => options.bag_limits(named("bag_limits", LIMITS, value)?),
             "bag_shards" => options.bag_shards(named("bag_shards", SHARDS, value)?),
             "order" => options.order(named("order", ORDERS, value)?),
@@ -148,6 +151,7 @@ const NAMES: &[&str] = &[
     "io",
     "codec",
     "checksum",
+    "bag_dictionary",
     "bag_limits",
     "bag_shards",
     "order",
@@ -258,6 +262,11 @@ pub const FILTERS: Constants<Filter> = &[
     ("delta", 67, Filter::Delta),
     ("bytedelta", 68, Filter::Bytedelta),
     ("trunc_prec", 69, Filter::TruncPrec),
+];
+pub const DICTIONARIES: Constants<BagDictionary> = &[
+    ("separate", 1001, BagDictionary::Separate),
+    ("stored", 1002, BagDictionary::Stored),
+    ("auto", 1003, BagDictionary::Auto),
 ];
 pub const LIMITS: Constants<BagLimits> = &[
     ("tail", 701, BagLimits::Tail),

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::budget::Budget;
+use super::frames::FrameForm;
 use super::locate::AHEAD;
 use super::task::{OutputSlots, RecordInfo, Task};
 use crate::bag::offset_check::Suspect;
@@ -9,12 +10,12 @@ use crate::error::Result;
 use crate::slice::{SliceExt, take_mut};
 
 impl Task<'_> {
-    /// Fills the slots. `frames`: retains the frames with (`true`) or without a checksum.
+    /// Fills the slots. `frames`: retains the frames of this form.
     pub fn finish(
         &mut self,
         mut slots: OutputSlots<'_>,
         budget: &Budget<'_>,
-        frames: Option<bool>,
+        frames: Option<FrameForm>,
     ) -> Result<()> {
         if let (true, OutputSlots::Contiguous(slot)) = (self.is_single_copy(), &mut slots) {
             if self.copy_all(slot).is_ok() {
@@ -42,7 +43,7 @@ impl Task<'_> {
                     let copied = self.copy_previous(k, before, slot);
                     copied.and_then(|()| self.repeat_frame(k))
                 }
-                (false, false) if frames.is_some_and(|checksum| self.is_frame(k, checksum)) => {
+                (false, false) if frames.is_some_and(|form| self.is_frame(k, form)) => {
                     self.finish_frame(k, slot, budget)
                 }
                 (false, false) => self.finish_one(k, slot),
@@ -73,7 +74,7 @@ impl Task<'_> {
                 ..
             })
             | None => {}
-            Some(_) => self.shard.decoder().decode(&self.stored(k)?, slot)?,
+            Some(_) => self.shard.decode(&self.stored(k)?, slot)?,
         }
         Ok(())
     }

@@ -10,6 +10,15 @@ use crate::error::Result;
 use crate::slice::SliceExt;
 use std::ops::Range;
 
+/// What a writer requires of frames that it stores as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameForm {
+    /// Whether they have a checksum of the content.
+    pub checksum: bool,
+    /// ID of the dictionary that they name; 0 if they name none.
+    pub dictionary: u32,
+}
+
 /// The bytes of a frame: part, begin and end.
 type Slot = (usize, usize, usize);
 
@@ -66,17 +75,22 @@ impl Frames {
 }
 
 impl Task<'_> {
-    /// Returns whether the stored form of a record is one frame, with or without a checksum.
-    pub fn is_frame(&self, k: usize, checksum: bool) -> bool {
-        let info = self.info.get(k);
-        info.is_some_and(|f| f.is_frame && f.decoded.is_none() && f.checked == checksum)
+    /// Returns whether the stored form of a record is one frame of this form.
+    pub fn is_frame(&self, k: usize, form: FrameForm) -> bool {
+        self.info.get(k).is_some_and(|f| {
+            let found = FrameForm {
+                checksum: f.checked,
+                dictionary: f.dictionary,
+            };
+            f.is_frame && f.decoded.is_none() && found == form
+        })
     }
 
     /// Decodes a frame from a copy of its stored bytes, and retains the copy.
     pub fn finish_frame(&mut self, k: usize, slot: &mut [u8], budget: &Budget<'_>) -> Result<()> {
         let range = self.copy_frame(k, budget)?;
         let frame = self.frames.at(range.clone())?;
-        match self.shard.decoder().decode(frame, slot) {
+        match self.shard.decode(frame, slot) {
             Ok(()) => self.retain(k, range),
             Err(e) => {
                 self.frames.truncate(range.start);

@@ -316,6 +316,7 @@ impl Task<'_> {
                 f.suspect = (survey.data_frames > 1).then_some(Suspect::SeveralFrames);
                 f.is_frame = (survey.frames, survey.data_frames) == (1, 1);
                 f.checked = survey.checksum;
+                f.dictionary = survey.dictionary;
                 f.decoded = decoded;
             }
         }
@@ -336,13 +337,12 @@ impl Task<'_> {
 
     fn inspect_frames(&self, k: usize, budget: &Budget<'_>) -> Result<(Survey, Option<Vec<u8>>)> {
         let stored = self.stored(k)?;
-        let decoder = self.shard.decoder();
-        let survey = decoder.survey(&stored)?;
+        let survey = self.shard.decoder().survey(&stored)?;
         if survey.content.is_some() {
             return Ok((survey, None));
         }
         budget.take(survey.max_content)?;
-        let decoded = decoder.decode_unknown(&stored, &survey, budget.limit);
+        let decoded = self.shard.decode_unknown(&stored, &survey, budget.limit);
         let decoded_size = decoded.as_ref().map_or(0, |d| d.len() as u64);
         budget.release(survey.max_content.saturating_sub(decoded_size));
         Ok((survey, Some(decoded?)))

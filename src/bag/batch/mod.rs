@@ -22,7 +22,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-pub use frames::Frames;
+pub use frames::{FrameForm, Frames};
 pub use records::{BatchLayout, BufferPool, Destination, OwnedBuffer, Records};
 
 use super::codec::Codec;
@@ -94,8 +94,8 @@ pub struct BatchConfig<'a> {
     pub most: u64,
     /// Records that are returned as empty instead of failing the batch.
     pub skip: Skip,
-    /// Whether to return the stored frames with (`Some(true)`) or without a checksum, too.
-    pub frames: Option<bool>,
+    /// Form of the stored frames that are returned, too.
+    pub frames: Option<FrameForm>,
 }
 
 /// Which unreadable records do not fail a batch.

@@ -74,6 +74,8 @@ pub struct RecordInfo {
     pub is_frame: bool,
     /// Whether its frames have checksums.
     pub checked: bool,
+    /// ID of the dictionary that its frames name; 0 if they name none.
+    pub dictionary: u32,
     /// Whether `errors` contains the record.
     pub has_failed: bool,
     /// The record, if it was decoded early because its headers do not contain its size.

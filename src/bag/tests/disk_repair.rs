@@ -15,6 +15,7 @@ fn unfinished(records: &[Vec<u8>], codec: i64, torn: usize) -> SimDisk {
             separate: 1,
             codec,
             checksums: 0,
+            dictionary: false,
             name: NAME,
         },
         records,
@@ -35,6 +36,7 @@ fn a_power_failure_leaves_repairs_complete_or_not_begun() {
             separate: 0,
             codec,
             checksums: 0,
+            dictionary: false,
             name: NAME,
         };
         for torn in [0, 1] {
@@ -135,6 +137,7 @@ fn damaged() -> Vec<(&'static str, Form, SimDisk, Vec<Vec<u8>>)> {
             separate: 0,
             codec,
             checksums: 2,
+            dictionary: false,
             name: NAME,
         };
         add("the last limit", tail, NAME, 9, &|b| {
@@ -204,6 +207,7 @@ fn frames_form(checksums: i64) -> Form {
         separate: 0,
         codec: 6,
         checksums,
+        dictionary: false,
         name: NAME,
     }
 }

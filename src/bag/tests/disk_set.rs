@@ -1,7 +1,7 @@
 //! The guarantees of sets of shards, on the simulated disk: a commit is atomic for readers of the
 //! whole set and of a single shard.
 
-use super::{record, small};
+use super::{dictionary, record, small};
 use crate::bag::spec::Set;
 use crate::bag::*;
 use crate::error::Error;
@@ -14,6 +14,7 @@ struct Form {
     separate: i64,
     codec: i64,
     checksums: i64,
+    dictionary: bool,
     threads: i64,
 }
 
@@ -22,24 +23,35 @@ const FORMS: &[Form] = &[
         separate: 0,
         codec: 6,
         checksums: 2,
+        dictionary: false,
         threads: 1,
     },
     Form {
         separate: 0,
         codec: 0,
         checksums: 2,
+        dictionary: false,
         threads: 1,
     },
     Form {
         separate: 1,
         codec: 6,
         checksums: 0,
+        dictionary: false,
         threads: 1,
     },
     Form {
         separate: 1,
         codec: 0,
         checksums: 2,
+        dictionary: false,
+        threads: 1,
+    },
+    Form {
+        separate: 0,
+        codec: 6,
+        checksums: 2,
+        dictionary: true,
         threads: 1,
     },
 ];
@@ -60,12 +72,16 @@ fn options(f: Form) -> Options {
 }
 
 fn write_options(f: Form, mode: Mode) -> Options {
-    let o = options(f);
-    if mode == Mode::Append {
-        o
-    } else {
-        o.with(Opt::Checksum, f.checksums).unwrap()
+    let mut o = options(f);
+    if mode != Mode::Append {
+        o.set(Opt::Checksum, f.checksums).unwrap();
+        if f.dictionary {
+            o.set(Opt::BagDictionary, 1).unwrap();
+            o.set_bytes(Opt::Dictionary, &dictionary::of_records())
+                .unwrap();
+        }
     }
+    o
 }
 
 fn put(folder: Arc<dyn Folder>, mode: Mode, f: Form, records: &[Vec<u8>]) -> Result<()> {
@@ -669,6 +685,7 @@ fn appends_continue_with_or_without_checksums() {
         separate: 0,
         codec: 0,
         checksums,
+        dictionary: false,
         threads: 1,
     };
     for (first, then) in [(2, 0), (2, 2), (0, 0)] {

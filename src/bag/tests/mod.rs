@@ -1,6 +1,7 @@
 //! The guarantees of bags, on the simulated disk and with property tests.
 
 mod copy;
+mod dictionary;
 mod disk_repair;
 mod disk_set;
 
@@ -17,6 +18,8 @@ pub(super) struct Form {
     pub(super) separate: i64,
     pub(super) codec: i64,
     pub(super) checksums: i64,
+    /// Whether the bag stores a dictionary.
+    pub(super) dictionary: bool,
     pub(super) name: &'static str,
 }
 
@@ -25,36 +28,49 @@ pub(super) const FORMS: &[Form] = &[
         separate: 0,
         codec: 6,
         checksums: 2,
+        dictionary: false,
         name: NAME,
     },
     Form {
         separate: 0,
         codec: 0,
         checksums: 2,
+        dictionary: false,
         name: NAME,
     },
     Form {
         separate: 0,
         codec: 0,
         checksums: 0,
+        dictionary: false,
         name: NAME,
     },
     Form {
         separate: 1,
         codec: 6,
         checksums: 2,
+        dictionary: false,
         name: NAME,
     },
     Form {
         separate: 1,
         codec: 0,
         checksums: 2,
+        dictionary: false,
         name: NAME,
     },
     Form {
         separate: 1,
         codec: 6,
         checksums: 0,
+        dictionary: false,
+        name: NAME,
+    },
+    Form {
+        separate: 0,
+        codec: 6,
+        checksums: 2,
+        dictionary: true,
         name: NAME,
     },
     // Storage of the caller has one file without a name.
@@ -62,12 +78,14 @@ pub(super) const FORMS: &[Form] = &[
         separate: 0,
         codec: 0,
         checksums: 2,
+        dictionary: false,
         name: "",
     },
     Form {
         separate: 1,
         codec: 6,
         checksums: 2,
+        dictionary: false,
         name: "",
     },
 ];
@@ -86,6 +104,10 @@ fn writer(folder: &Arc<dyn Folder>, mode: Mode, f: Form) -> Result<Writer> {
     let mut o = read_options(f);
     if mode != Mode::Append {
         o.set(Opt::Checksum, f.checksums)?;
+        if f.dictionary {
+            o.set(Opt::BagDictionary, 1)?;
+            o.set_bytes(Opt::Dictionary, &dictionary::of_records())?;
+        }
     }
     Writer::open_in(folder, OsStr::new(f.name), mode, &o)
 }

@@ -25,11 +25,14 @@ mod shard_writer;
 mod spill_buffer;
 mod upload;
 
-use super::batch::Records;
+use super::Bag;
+use super::batch::{FrameForm, Records};
 use super::codec::{CODEC_BY_NAME, Codec, Decoder, Encoding, is_codec_unspecified};
+use super::dictionary::{self, Dictionary};
 use super::encode_queue::{Encoders, UnencodedRecords, span};
 use super::shard::container;
 use super::spec::{self, Set, Target};
+use super::train;
 use crate::checksum::{Checksum, crc32};
 use crate::error::{Result, fail};
 use crate::io::fd_pool;
@@ -55,6 +58,7 @@ pub const WRITE_OPTIONS: &[Opt] = &[
     Opt::Level,
     Opt::Checksum,
     Opt::Dictionary,
+    Opt::BagDictionary,
     Opt::BagLimits,
 ];
 
@@ -63,6 +67,14 @@ pub const WRITE_OPTIONS: &[Opt] = &[
 const MAX_BUFFERED: usize = 1 << 20;
 const MAX_BUFFERED_TOTAL: usize = 16 << 20;
 const MIN_BUFFERED: usize = 4 << 10;
+/// Records that are held back to train a dictionary: their bytes, and their number.
+const MAX_SAMPLE: usize = 4 << 20;
+const MAX_SAMPLES: usize = 1 << 17;
+/// A copy retains the dictionary of its source if there are this many bytes of records per byte of it.
+const MIN_BYTES_PER_BYTE: u64 = 8;
+/// Values of [`Opt::BagDictionary`].
+const DICTIONARY_STORED: i64 = 1;
+const DICTIONARY_AUTO: i64 = 2;
 /// The value of [`Opt::Checksum`] for CRC-32. In a compressed bag it selects the checksum of zstd.
 const CHECKSUM_CRC32: i64 = Checksum::Crc32 as i64;
 /// The value of [`Opt::Checksum`] for the checksum inside zstd frames. No [`Checksum`] has it.
@@ -80,6 +92,10 @@ pub struct Writer {
     encoders: Option<Encoders>,
     /// Records that were appended one by one and are not encoded yet.
     unencoded: UnencodedRecords,
+    /// Whether records are held back until there are enough to choose a dictionary.
+    is_choosing: bool,
+    /// Whether the options say nothing about a dictionary, so that copies retain that of their source.
+    adopts_dictionary: bool,
     /// Whether the option states that the shards are interleaved.
     interleaving_given: bool,
     /// Number of committed records, and of encoded records that are not committed.
@@ -183,6 +199,9 @@ impl Writer {
             progress: options.progress().cloned(),
             encoders,
             unencoded: UnencodedRecords::new(),
+            is_choosing: options.get(Opt::BagDictionary, 0) == DICTIONARY_AUTO,
+            adopts_dictionary: options.given(Opt::BagDictionary).is_none()
+                && encoding.dictionary.is_none(),
             encoding,
             is_level_given: options.given(Opt::Level).is_some(),
             committed: 0,
@@ -190,6 +209,7 @@ impl Writer {
             finished: false,
             session,
         };
+        w.store_dictionary()?;
         let of = w.shards.len() as u32;
         (0..)
             .zip(&mut w.shards)
@@ -221,13 +241,16 @@ impl Writer {
             options.given_bytes(Opt::Dictionary),
         )?);
         let asked = options.given(Opt::Checksum).is_some_and(|s| s != 0);
-        let mut all = None;
+        let (mut all, mut dictionaries) = (None, Vec::new());
         for shard in &mut self.shards {
             let codec_unspecified = is_codec_unspecified(
                 options.get(Opt::Codec, CODEC_BY_NAME),
                 shard.name("").as_bytes(),
             );
-            let protected = shard.open_committed(&decoder, codec_unspecified)?;
+            let (protected, dictionary) = shard.open_committed(&decoder, codec_unspecified)?;
+            if shard.committed > 0 {
+                dictionaries.push((shard.show(), dictionary));
+            }
             if protected == Some(false) && asked {
                 return Err(fail!(
                     State,
@@ -241,10 +264,103 @@ impl Writer {
         self.committed = self.shards.iter().map(|s| s.committed).sum();
         self.refuse_uneven_shards()?;
         self.refuse_unmarked()?;
+        self.continue_dictionary(&dictionaries)?;
         if let Some(protected) = all {
             self.continue_checksums(protected)?;
         }
         Ok(())
+    }
+
+    /// Stores the dictionary of the encoding in files that have no records.
+    fn store_dictionary(&mut self) -> Result<()> {
+        let dictionary = self.encoding.dictionary.as_ref();
+        if let Some(dictionary) = dictionary.filter(|_| self.encoding.is_stored) {
+            let frame = dictionary::to_frame(dictionary)?;
+            let shards = self.shards.iter_mut();
+            shards.for_each(|s| s.set_dictionary(frame.clone()));
+        }
+        Ok(())
+    }
+
+    /// Continues with the dictionary that the files with records store, or without one.
+    fn continue_dictionary(&mut self, found: &[(String, Option<Arc<Dictionary>>)]) -> Result<()> {
+        let Some(((shown, first), others)) = found.split_first() else {
+            return Ok(());
+        };
+        self.is_choosing = false;
+        let bytes = |d: &Option<Arc<Dictionary>>| d.as_ref().map(|d| d.bytes.clone());
+        if let Some((other, _)) = others.iter().find(|(_, d)| bytes(d) != bytes(first)) {
+            return Err(fail!(
+                Unsupported,
+                "{other}: it stores another dictionary than {shown}; append to the shards one by one"
+            ));
+        }
+        match first {
+            Some(d) if !d.is_intact => Err(fail!(
+                Checksum,
+                "{shown}: the dictionary that it stores is corrupt, so that no record can be appended; copy the readable records to a new bag"
+            )),
+            Some(d)
+                if self
+                    .encoding
+                    .dictionary
+                    .as_ref()
+                    .is_some_and(|g| *g != d.bytes) =>
+            {
+                Err(fail!(
+                    Argument,
+                    "HOLDALL_OPT_DICTIONARY: {shown} stores another dictionary (ID {}), which appended records use, too",
+                    d.id
+                ))
+            }
+            Some(d) => self.set_stored_dictionary(Some(d.bytes.clone())),
+            None if self.encoding.is_stored => Err(fail!(
+                State,
+                "{shown}: it has records and stores no dictionary; copy it to a new bag to add one"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Before the first record, continues with the dictionary that the source of a copy stores, if it
+    /// is short beside the records, which have about so many bytes.
+    pub(super) fn adopt_dictionary(&mut self, source: &Bag, bytes: u64) -> Result<()> {
+        if !self.adopts_dictionary || self.encoders.is_none() || self.size() > 0 {
+            return Ok(());
+        }
+        let worth = |d: &Arc<[u8]>| d.len() as u64 <= bytes / MIN_BYTES_PER_BYTE;
+        if let Some(dictionary) = source.stored_dictionary()?.filter(worth) {
+            self.set_stored_dictionary(Some(dictionary))?;
+        }
+        Ok(())
+    }
+
+    fn set_stored_dictionary(&mut self, dictionary: Option<Arc<[u8]>>) -> Result<()> {
+        self.encoding.is_stored = dictionary.is_some();
+        self.encoding.dictionary = dictionary;
+        self.store_dictionary()?;
+        self.encoders = encoders(&self.encoding)?;
+        Ok(())
+    }
+
+    /// Chooses a dictionary from the records held back and the first of `data`.
+    fn choose_dictionary(&mut self, data: &[u8], offsets: &[u64]) -> Result<()> {
+        let (mut more, all) = (offsets.windows(2), &mut self.unencoded);
+        let held_back = all.count();
+        while let Some(w) = more.next().filter(|_| all.data.len() < MAX_SAMPLE) {
+            all.push(span(data, w))?;
+        }
+        let chosen = train::choose(&all.data, &all.offsets, &self.encoding, self.threads);
+        all.truncate(held_back);
+        self.set_stored_dictionary(chosen?)?;
+        self.is_choosing = false;
+        Ok(())
+    }
+
+    /// Returns whether records are held back for the choice of a dictionary: these, too.
+    fn holds_back(&self, records: usize, bytes: usize) -> bool {
+        let (held, held_bytes) = (self.unencoded.count() as usize, self.unencoded.data.len());
+        self.is_choosing && held + records <= MAX_SAMPLES && held_bytes + bytes <= MAX_SAMPLE
     }
 
     /// Continues with or without checksums, as the existing records have them.
@@ -330,7 +446,8 @@ impl Writer {
             };
             return self.push(record, &[record.len() as u64], &[crc]);
         }
-        if self.unencoded.fills(1, record.len(), self.threads) {
+        if !self.holds_back(1, record.len()) && self.unencoded.fills(1, record.len(), self.threads)
+        {
             self.encode_pending()?;
         }
         self.unencoded.push(record)
@@ -352,26 +469,34 @@ impl Writer {
     }
 
     fn append_checked(&mut self, data: &[u8], offsets: &[u64]) -> Result<()> {
+        let (records, bytes) = (offsets.len(), span(data, offsets).len());
         if self.encoders.is_some()
-            && !self
-                .unencoded
-                .fills(offsets.len(), span(data, offsets).len(), self.threads)
+            && (self.holds_back(records, bytes)
+                || !self.unencoded.fills(records, bytes, self.threads))
         {
             return offsets
                 .windows(2)
                 .try_for_each(|w| self.unencoded.push(span(data, w)));
         }
+        if self.is_choosing {
+            self.choose_dictionary(data, offsets)?;
+        }
         self.encode_pending()?;
         self.encode(data, offsets)
     }
 
-    /// Returns whether the frames of a bag with this dictionary that may be appended as they are have
-    /// a checksum; `None`: all records must be encoded.
-    pub(super) fn frames_of(&self, dictionary: Option<&Arc<[u8]>>) -> Option<bool> {
-        let dictionary = dictionary.filter(|d| !d.is_empty());
-        let is_same = dictionary == self.encoding.dictionary.as_ref();
-        let may_copy = self.encoders.is_some() && is_same && !self.is_level_given;
-        may_copy.then_some(self.encoding.checksum)
+    /// Returns the form of the frames of a bag that may be appended as they are; `None`: all records
+    /// must be encoded.
+    pub(super) fn form_of_frames(&self, bag: &Bag) -> Result<Option<FrameForm>> {
+        if self.encoders.is_none() || self.is_level_given || self.is_choosing {
+            return Ok(None);
+        }
+        let dictionary = self.encoding.dictionary.as_deref();
+        let form = FrameForm {
+            checksum: self.encoding.checksum,
+            dictionary: dictionary.and_then(dictionary::id).unwrap_or(0),
+        };
+        Ok((bag.decoding_dictionary()?.as_deref() == dictionary).then_some(form))
     }
 
     /// Appends records as [`Writer::append_many`] does: their frames as they are, where the batch
@@ -397,6 +522,9 @@ impl Writer {
 
     /// Encodes the records that were appended one by one.
     fn encode_pending(&mut self) -> Result<()> {
+        if self.is_choosing && self.unencoded.count() > 0 {
+            self.choose_dictionary(&[], &[])?;
+        }
         let mut unencoded = std::mem::replace(&mut self.unencoded, UnencodedRecords::new());
         let before = self.uncommitted;
         let done = self.encode(&unencoded.data, &unencoded.offsets);
@@ -433,9 +561,12 @@ impl Writer {
         done
     }
 
-    /// Adds stored records in order. For a single file: all, or on failure none.
+    /// Adds stored records in order. After a failure, `uncommitted` says how many.
     fn push(&mut self, stored: &[u8], lengths: &[u64], checksums: &[u32]) -> Result<()> {
-        if let [shard] = &mut self.shards[..] {
+        let codec = self.encoding.codec;
+        if let [shard] = &mut self.shards[..]
+            && !shard.needs_trailer(codec)
+        {
             shard.push(stored, lengths, checksums)?;
             self.uncommitted += lengths.len() as u64;
             return Ok(());
@@ -449,9 +580,11 @@ impl Writer {
                 .and_then(|s| s.get(..1))
                 .unwrap_or_default();
             if let Some(shard) = self.shards.get_mut(mark as usize) {
-                match shard.with_mark(record, self.encoding.codec) {
-                    Some(marked) => shard.push(&marked, &[marked.len() as u64], sum)?,
-                    None => shard.push(record, &[*len], sum)?,
+                if shard.needs_trailer(codec) {
+                    let first = shard.with_trailer(record)?;
+                    shard.push(&first, &[first.len() as u64], sum)?;
+                } else {
+                    shard.push(record, &[*len], sum)?;
                 }
             }
             self.uncommitted += 1;
@@ -567,7 +700,8 @@ impl Drop for Writer {
     }
 }
 
-fn check_offsets(size: u64, offsets: &[u64]) -> Result<()> {
+/// Returns an error unless these are the offsets of records in so many bytes.
+pub fn check_offsets(size: u64, offsets: &[u64]) -> Result<()> {
     if let Some(i) = offsets
         .windows(2)
         .position(|w| matches!(w, [a, b] if a > b))
@@ -605,11 +739,27 @@ fn encoding(codec: Codec, options: &Options) -> Result<Encoding> {
         .given_bytes(Opt::Dictionary)
         .filter(|d| !d.is_empty())
         .cloned();
-    if codec == Codec::None && (level != 0 || dictionary.is_some()) {
+    let how = options.get(Opt::BagDictionary, 0);
+    if codec == Codec::None && (level != 0 || dictionary.is_some() || how != 0) {
         return Err(fail!(
             Argument,
-            "HOLDALL_OPT_LEVEL and HOLDALL_OPT_DICTIONARY do not apply to an uncompressed bag"
+            "HOLDALL_OPT_LEVEL, HOLDALL_OPT_DICTIONARY and HOLDALL_OPT_BAG_DICTIONARY do not apply to an uncompressed bag"
         ));
+    }
+    match (how, &dictionary) {
+        (DICTIONARY_STORED, None) => {
+            return Err(fail!(
+                Argument,
+                "HOLDALL_OPT_BAG_DICTIONARY: the dictionary to store is not given (HOLDALL_OPT_DICTIONARY)"
+            ));
+        }
+        (DICTIONARY_AUTO, Some(_)) => {
+            return Err(fail!(
+                Argument,
+                "HOLDALL_OPT_BAG_DICTIONARY: HOLDALL_BAG_DICTIONARY_AUTO trains a dictionary (expected none in HOLDALL_OPT_DICTIONARY)"
+            ));
+        }
+        _ => {}
     }
     let checksum = match (options.given(Opt::Checksum), codec) {
         (None | Some(CHECKSUM_CRC32), _) | (Some(CHECKSUM_ZSTD), Codec::Zstd) => true,
@@ -635,5 +785,6 @@ fn encoding(codec: Codec, options: &Options) -> Result<Encoding> {
         level,
         checksum,
         dictionary,
+        is_stored: how == DICTIONARY_STORED,
     })
 }

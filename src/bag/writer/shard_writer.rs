@@ -4,6 +4,7 @@
 use super::spill_buffer::SpillBuffer;
 use crate::alloc;
 use crate::bag::codec::{Codec, Decoder};
+use crate::bag::dictionary::Dictionary;
 use crate::bag::interleave::{MARK_SIZE, Mark, TURNS_PREFIX};
 use crate::bag::limits::{LIMIT, Tail};
 use crate::bag::shard::{CHECKSUM_SIZE, CHECKSUMS_PREFIX, LIMITS_PREFIX, Shard, ShardOptions};
@@ -25,6 +26,8 @@ pub struct ShardWriter {
     mark: Option<Mark>,
     /// Whether the existing files contain the mark.
     pub marked: bool,
+    /// The stored form of the dictionary, which follows the first record.
+    dictionary: Option<Arc<[u8]>>,
     /// Maximum number of bytes of records in memory.
     max_buffered: usize,
     /// Maximum size of an allocation that a file can cause.
@@ -75,6 +78,7 @@ impl ShardWriter {
             with_checksums,
             mark: None,
             marked: false,
+            dictionary: None,
             max_buffered,
             memory_limit,
             records,
@@ -111,13 +115,28 @@ impl ShardWriter {
         self.mark = (of > 1).then_some(Mark { shard, of });
     }
 
-    /// Returns the record with the interleave mark appended, if it is the first record of a
-    /// compressed shard.
-    pub fn with_mark(&self, record: &[u8], codec: Codec) -> Option<Vec<u8>> {
+    /// Sets the stored form of the dictionary that the frames name.
+    pub fn set_dictionary(&mut self, frame: Arc<[u8]>) {
+        self.dictionary = Some(frame);
+    }
+
+    /// Returns whether skippable frames follow the next record, which is then the first one of a
+    /// compressed file.
+    pub fn needs_trailer(&self, codec: Codec) -> bool {
         let first = self.committed + self.uncommitted == 0 && codec == Codec::Zstd;
-        self.mark
-            .filter(|_| first)
-            .map(|mark| [record, &mark.to_bytes()].concat())
+        first && (self.dictionary.is_some() || self.mark.is_some())
+    }
+
+    /// Returns the record with the frames of the dictionary and the interleave mark.
+    pub fn with_trailer(&self, record: &[u8]) -> Result<Vec<u8>> {
+        let dictionary = self.dictionary.as_deref().unwrap_or_default();
+        let mark = self.mark.map(Mark::to_bytes);
+        let mark = mark.as_ref().map_or(&[][..], |m| &m[..]);
+        let mut all = alloc::with_capacity(record.len() + dictionary.len() + mark.len())?;
+        [record, dictionary, mark]
+            .iter()
+            .for_each(|part| all.extend_from_slice(part));
+        Ok(all)
     }
 
     /// Returns the mark to write to a separate file, which belongs to the first uncompressed shard.
@@ -162,12 +181,13 @@ impl ShardWriter {
         Ok(())
     }
 
-    /// Opens the last commit for appending and returns the protection of its records.
+    /// Opens the last commit for appending. Returns the protection of its records and the dictionary
+    /// that it stores.
     pub fn open_committed(
         &mut self,
         decoder: &Arc<Decoder>,
         codec_unspecified: bool,
-    ) -> Result<Protected> {
+    ) -> Result<(Protected, Option<Arc<Dictionary>>)> {
         let options = ShardOptions {
             access: Access::Read,
             separate: self.separate,
@@ -200,10 +220,11 @@ impl ShardWriter {
         if decoder.codec() == Codec::None {
             self.with_checksums = protected.unwrap_or(self.with_checksums || shard.has_checksums());
         }
+        let dictionary = shard.dictionary()?.cloned();
         drop(shard);
         self.base = Some(self.open_base(end)?);
         self.retarget();
-        Ok(protected)
+        Ok((protected, dictionary))
     }
 
     /// Returns an error if the limits of an existing bag are in the other location. Its records

@@ -1,0 +1,144 @@
+//! Trains zstd dictionaries from records, and chooses one for a bag.
+//!
+//! The same records give the same dictionary. Its ID is derived from its content, and lies in the
+//! range 32768 to 65535: RFC 8878, section 5, reserves smaller ones, and larger ones take two bytes
+//! more in every frame.
+#![forbid(unsafe_code)]
+
+use super::codec::{Codec, Encoding};
+use super::dictionary::MAX_DICTIONARY;
+use super::encode_queue::span;
+use super::writer::check_offsets;
+use crate::alloc;
+use crate::checksum::crc32;
+use crate::error::{Error, Result, fail};
+use crate::parallel;
+use crate::slice::SliceExt;
+use crate::zdict;
+use std::sync::Arc;
+
+/// The size that is tried first for a bag.
+const DEFAULT_SIZE: usize = 110 << 10;
+/// The second size that is tried for a bag: records of few patterns decode faster with it.
+const SMALL_SIZE: usize = 16 << 10;
+/// Minimum size: zstd refuses smaller ones.
+const MIN_SIZE: usize = 256;
+/// A dictionary is trained for a bag from at least this many bytes per byte of it.
+const BYTES_PER_BYTE: usize = 8;
+/// One of this many records measures what a dictionary gains.
+const MEASURED: usize = 8;
+/// The size with a dictionary, in percent of that without, from which on none is used.
+const MAX_PERCENT: usize = 95;
+/// Maximum length of a sample: zstd uses the beginning of longer ones at most.
+const MAX_SAMPLE: usize = 128 << 10;
+
+/// Training data: concatenated samples.
+#[derive(Default)]
+struct Samples {
+    data: Vec<u8>,
+    sizes: Vec<usize>,
+}
+
+impl Samples {
+    fn push(&mut self, record: &[u8]) -> Result<()> {
+        let sample = record.get(..MAX_SAMPLE).unwrap_or(record);
+        alloc::reserve(&mut self.data, sample.len())?;
+        alloc::reserve(&mut self.sizes, 1)?;
+        self.data.extend_from_slice(sample);
+        self.sizes.push(sample.len());
+        Ok(())
+    }
+
+    /// Trains a dictionary of at most `size` bytes. Returns `None` if zstd finds nothing in common.
+    fn train(&self, size: usize, level: i32) -> Result<Option<Vec<u8>>> {
+        let mut dictionary = alloc::zeroed(size)?;
+        let trained = zdict::train(&self.data, &self.sizes, level, &mut dictionary);
+        let Some(n) = trained.filter(|n| *n >= MIN_SIZE) else {
+            return Ok(None);
+        };
+        dictionary.truncate(n);
+        let id = 32768 | crc32(dictionary.at(8..)?) & 32767;
+        dictionary.at_mut(4..8)?.copy_from_slice(&id.to_le_bytes());
+        Ok(Some(dictionary))
+    }
+}
+
+/// Trains a dictionary of at most `size` bytes for the records `data[offsets[i]..offsets[i + 1]]`.
+pub fn train(data: &[u8], offsets: &[u64], size: usize) -> Result<Vec<u8>> {
+    if !(MIN_SIZE..=MAX_DICTIONARY).contains(&size) {
+        return Err(fail!(
+            Argument,
+            "the size of a dictionary: expected {MIN_SIZE} to {MAX_DICTIONARY} bytes, found {size}"
+        ));
+    }
+    check_offsets(data.len() as u64, offsets)?;
+    let mut samples = Samples::default();
+    for w in offsets.windows(2) {
+        samples.push(span(data, w))?;
+    }
+    samples.train(size, 0)?.ok_or_else(|| {
+        fail!(
+            Argument,
+            "no dictionary of {size} bytes can be trained from {} records with {} bytes: they are too few, or have nothing in common",
+            samples.sizes.len(),
+            samples.data.len()
+        )
+    })
+}
+
+/// Returns the dictionary with which these records become smallest, its own size included, or none
+/// if none gains enough.
+pub fn choose(
+    data: &[u8],
+    offsets: &[u64],
+    encoding: &Encoding,
+    threads: usize,
+) -> Result<Option<Arc<[u8]>>> {
+    let (mut samples, mut measured) = (Samples::default(), Vec::new());
+    let records = offsets.windows(2).map(|w| span(data, w));
+    for (i, record) in records.filter(|r| !r.is_empty()).enumerate() {
+        if i % MEASURED == MEASURED - 1 {
+            alloc::reserve(&mut measured, 1)?;
+            measured.push(record);
+        } else {
+            samples.push(record)?;
+        }
+    }
+    let plain = encoded_size(&measured, None, encoding)?;
+    let largest = samples.data.len() / BYTES_PER_BYTE;
+    let mut tried: Vec<_> = [DEFAULT_SIZE, SMALL_SIZE]
+        .map(|size| (size.min(largest), None))
+        .into();
+    tried.dedup_by_key(|(size, _)| *size);
+    parallel::try_for_each(threads, tried.iter_mut().collect(), |(size, result)| {
+        if *size >= MIN_SIZE
+            && let Some(dictionary) = samples.train(*size, encoding.level)?
+        {
+            let dictionary: Arc<[u8]> = dictionary.into();
+            let encoded = encoded_size(&measured, Some(dictionary.clone()), encoding)?;
+            // these records bear their share of the dictionary
+            *result = Some((encoded + dictionary.len() / MEASURED, dictionary));
+        }
+        Ok::<(), Error>(())
+    })?;
+    let smallest = tried.into_iter().filter_map(|(_, result)| result);
+    let smallest = smallest.min_by_key(|(size, _)| *size);
+    Ok(smallest
+        .filter(|(size, _)| *size < plain * MAX_PERCENT / 100)
+        .map(|(_, dictionary)| dictionary))
+}
+
+fn encoded_size(
+    records: &[&[u8]],
+    dictionary: Option<Arc<[u8]>>,
+    encoding: &Encoding,
+) -> Result<usize> {
+    let with = Encoding {
+        codec: Codec::Zstd,
+        dictionary,
+        ..encoding.clone()
+    };
+    let mut encoder = with.encoder()?;
+    let sizes = records.iter().map(|r| encoder.encode(r).map(<[u8]>::len));
+    sizes.sum()
+}
