@@ -53,6 +53,7 @@ fn run(command: &Command, usage: &Usage) -> Result<Exit> {
         Command::Trim(args) => commands::trim::run(args),
         Command::Attr(args) => commands::attr::run(args),
         Command::Index(args) => bag::index::run(args),
+        Command::Dictionary(args) => bag::dictionary::run(args),
         Command::Verify(args) => commands::verify::run(args, usage),
         Command::Repair(args) => commands::repair::run(args, usage),
         Command::Sum(args) => commands::sum::run(args, usage),

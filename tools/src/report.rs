@@ -122,6 +122,8 @@ const TRANSLATIONS: &[(&str, &str)] = &[
     ("HOLDALL_OPT_OFFSETS", "--no-offsets"),
     ("HOLDALL_OPT_CODEC", "--codec"),
     ("HOLDALL_OPT_LEVEL", "--level"),
+    ("HOLDALL_BAG_DICTIONARY_AUTO", "--train-dictionary"),
+    ("HOLDALL_OPT_BAG_DICTIONARY", "--store-dictionary"),
     ("HOLDALL_OPT_DICTIONARY", "--dictionary"),
     ("HOLDALL_OPT_CHECKSUM", "--checksum"),
     ("HOLDALL_OPT_THREADS", "--threads"),

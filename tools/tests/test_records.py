@@ -7,6 +7,7 @@ The tests build the files byte by byte. See tool.py.
 import base64
 import hashlib
 import itertools
+import json
 import os
 import random
 import re
@@ -388,6 +389,46 @@ class Parts(Base):
             for name in self.files():
                 if "p-0" in name:
                     os.remove(self.path(name))
+
+    def test_a_dictionary_is_trained_stored_and_exported(self):
+        text = b"".join(b"user %d of the city of Osaka\n" % i for i in range(60_000))
+        self.good("pack", "-q", "-", "plain.bagz", stdin=text)
+        self.good("pack", "-q", "--train-dictionary", "-", "auto.bagz", stdin=text)
+        stored = self.good("dictionary", "export", "auto.bagz", "-")
+        shown = json.loads(self.good("dictionary", "show", "--json", "auto.bagz"))
+        self.assertEqual(shown["bytes"], len(stored))
+        self.assertEqual(self.info("auto.bagz")["dictionary"], len(stored))
+        self.assertNotIn("dictionary", self.info("plain.bagz"))
+        self.good("dictionary", "train", "--size", "4K", "plain.bagz", "a.dict")
+        self.good("dictionary", "train", "--size", "4K", "-", "b.dict", stdin=text)
+        trained = self.read("a.dict")
+        self.assertEqual(trained, self.read("b.dict"))
+        self.assertLessEqual(len(trained), 4096)
+        store = ["--dictionary", "a.dict", "--store-dictionary"]
+        self.good("pack", "-q", *store, "--shards", "2", "-", "given.bagz", stdin=text)
+        self.good("dictionary", "export", "--force", "given@2.bagz", "b.dict")
+        self.assertEqual(trained, self.read("b.dict"))
+        self.good("pack", "-q", "--append", "-", "auto.bagz", stdin=b"one more\n")
+        records = text.splitlines()
+        self.assertEqual(self.good("cat", "--lengths", "auto.bagz"), framed([*records, b"one more"]))
+        self.good("convert", "-q", "--train-dictionary", "plain.bagz", "copy.bagz")
+        for name in ("given@2.bagz", "copy.bagz"):
+            self.assertEqual(self.good("cat", "--lengths", name), framed(records))
+            self.good("verify", name)
+            self.assertLess(self.info(name)["bytes"], self.info("plain.bagz")["bytes"] * 0.8)
+        self.assertIn("stores no dictionary", self.fails("dictionary", "show", "plain.bagz")[0])
+        self.assertIn("too few", self.fails("dictionary", "train", "-", "c.dict", stdin=b"one\n")[0])
+        self.assertIn("--force", self.fails("dictionary", "export", "auto.bagz", "a.dict")[0])
+        self.assertIn("uncompressed", self.fails("pack", "--train-dictionary", "-", "x.bag", stdin=text)[0])
+
+    def test_advice_names_what_would_be_smaller(self):
+        text = b"".join(b"user %d of the city of Osaka\n" % i for i in range(60_000))
+        said = run("pack", "-", "lines.bagz", stdin=text, cwd=self.folder.name).stderr
+        self.assertRegex(said, rb"larger: --codec none would need \d+ %.*--train-dictionary about")
+        text = b"".join(b"%d\n" % i for i in range(300_000))
+        said = run("pack", "-", "numbers.bagz", stdin=text, cwd=self.folder.name).stderr
+        self.assertRegex(said, rb"larger: --codec none would need \d+ %")
+        self.assertNotIn(b"--train-dictionary", said)
 
     def test_failures_of_parts_leave_no_files(self):
         self.good("pack", "-q", "a.bagz", "c.blp", "--raw")

@@ -9,7 +9,7 @@ use crate::failure::{Exit, Result, library};
 use crate::file_name::FileName;
 use crate::output::Output;
 use crate::report::{printable, size};
-use holdall::{Bag, BagChecksum, BagLimits, Format, Kind};
+use holdall::{Bag, BagChecksum, BagLimits, Format, Kind, Status};
 use serde_json::{Value, json};
 
 /// Returns the facts about a bag, or about a file of one.
@@ -30,6 +30,14 @@ fn facts(bag: &Bag, path: &FileName) -> Result<Facts> {
             _ => "none",
         },
     );
+    match bag.dictionary() {
+        Ok(None) => {}
+        Ok(Some(dictionary)) => {
+            facts.put("dictionary", json!(dictionary.len()), size(dictionary.len() as u64));
+        }
+        Err(error) if error.status() == Status::Checksum => facts.text("dictionary", "corrupt"),
+        Err(error) => return Err(library(path)(error)),
+    }
     facts.number("shards", bag.shards().count() as u64);
     facts.put("bytes", json!(bag.stored_bytes()), size(bag.stored_bytes()));
     Ok(facts)

@@ -1,11 +1,13 @@
 //! Bags and files of records.
 
+mod advice;
 mod arrow_column;
 mod arrow_reader;
 mod arrow_writer;
 pub mod cat;
 pub mod convert;
 mod copy;
+pub mod dictionary;
 pub mod index;
 pub mod info;
 pub mod merge;

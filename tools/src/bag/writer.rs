@@ -3,13 +3,14 @@
 //! Nothing is visible before the commit: after a failure or a signal before it, what exists is as
 //! it was.
 
+use super::advice;
 use super::records::{Batch, Sink};
 use crate::cli::groups::{BagCodec, BagOutput, BagTarget, Encoding, Sync};
 use crate::failure::{Failure, Result, library};
 use crate::file_name::FileName;
 use crate::report::{self, plural};
 use crate::{failure, options, progress, signals, standard, usage};
-use holdall::{Bag, BagLimits, BagShards, BagWriter, Checksum, Options};
+use holdall::{Bag, BagDictionary, BagLimits, BagShards, BagWriter, Checksum, Options};
 
 impl BagTarget {
     /// The target of `pack` and `convert`.
@@ -76,6 +77,11 @@ impl Plan {
             }
         }
         options = options::dictionary(options, target.codec.dictionary.as_ref())?;
+        match (output.store_dictionary, output.train_dictionary) {
+            (true, _) => options = options.bag_dictionary(BagDictionary::Stored),
+            (_, true) => options = options.bag_dictionary(BagDictionary::Auto),
+            _ => {}
+        }
         Ok(Plan { path: path_of(out, output), mode, options, reading })
     }
 
@@ -187,6 +193,10 @@ impl Writer<'_> {
         let (records, bytes, size) = (self.records, self.bytes, self.writer.len());
         // a failure to find that out is no failure to write
         let stored = Bag::open_with(standard::output(path), &self.plan.reading);
+        let advice = match &stored {
+            Ok(bag) if self.plan.mode != Mode::Append => advice::on_size(bag, bytes),
+            _ => Ok(None),
+        };
         let stored = stored.map_or(0, |bag| bag.stored_bytes());
         report::note(&format!(
             "{path}: {records} record{} of {bytes} byte{} {done}; now {size} record{} in {stored} bytes",
@@ -194,6 +204,9 @@ impl Writer<'_> {
             plural(bytes),
             plural(size),
         ));
+        if let Ok(Some(advice)) = advice {
+            report::note(&format!("{path}: {advice}"));
+        }
         Ok(())
     }
 

@@ -224,6 +224,12 @@ pub struct BagOutput {
     /// zstd dictionary of the records: a trained one, or any file
     #[arg(long, value_name = "FILE", help_heading = BAGS)]
     pub dictionary: Option<FileName>,
+    /// Store the dictionary in the bag, which can then be read without it
+    #[arg(long, requires = "dictionary", help_heading = BAGS)]
+    pub store_dictionary: bool,
+    /// Train a dictionary from the first records, and store it in the bag if it makes them smaller
+    #[arg(long, conflicts_with = "dictionary", help_heading = BAGS)]
+    pub train_dictionary: bool,
     /// Write N files, 1 to 99999, a record to each in turn: OUT-00000-of-0000N.bagz and so on
     #[arg(long, value_name = "N", value_parser = values::within(1..=99999u32), help_heading = BAGS)]
     pub shards: Option<u32>,

@@ -21,7 +21,7 @@ pub const TOPICS: &str = include_str!("texts/holdall.txt");
 macro_rules! texts {
     ($($name:literal)*) => { &[$(($name, include_str!(concat!("texts/", $name, ".txt")))),*] };
 }
-const TEXTS: &[(&str, &str)] = texts!("append" "attr" "cat" "convert" "count" "diff" "head" "identify" "index" "info"
+const TEXTS: &[(&str, &str)] = texts!("append" "attr" "cat" "convert" "count" "dictionary" "diff" "head" "identify" "index" "info"
     "ls" "merge" "pack" "repair" "sample" "schema" "split" "stats" "sum" "tail" "tree" "trim" "tune" "unpack" "verify"
     "view");
 
@@ -30,7 +30,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Describe", &["info", "ls", "tree", "schema", "count", "identify"]),
     ("Read", &["cat", "head", "tail", "sample", "stats", "view", "diff", "sum"]),
     ("Write", &["pack", "unpack", "convert", "append", "trim", "merge", "split"]),
-    ("Find and annotate", &["index", "attr"]),
+    ("Find and annotate", &["index", "attr", "dictionary"]),
     ("Check and tune", &["verify", "repair", "tune"]),
 ];
 

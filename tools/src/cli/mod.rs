@@ -54,6 +54,7 @@ pub enum Command {
     Trim(Trim),
     Attr(Attr),
     Index(Index),
+    Dictionary(Dictionary),
     Verify(Verify),
     Repair(Repair),
     Sum(Sum),
@@ -335,6 +336,53 @@ pub struct IndexOptions {
     /// Leave out damaged records, and damaged parts of the index (exit code 1)
     #[arg(long)]
     pub skip_damaged: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct Dictionary {
+    #[command(subcommand)]
+    pub action: DictionaryAction,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum DictionaryAction {
+    /// Train a dictionary for records
+    Train(DictionaryTraining),
+    /// Print the ID and the size of the dictionary of a bag
+    Show {
+        #[command(flatten)]
+        source: Source,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+        bag: FileName,
+    },
+    /// Write the dictionary of a bag to a file
+    Export {
+        #[command(flatten)]
+        source: Source,
+        /// Replace OUT if it exists; without this option that is an error
+        #[arg(short, long)]
+        force: bool,
+        bag: FileName,
+        out: FileName,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct DictionaryTraining {
+    #[command(flatten)]
+    pub source: Source,
+    /// Most bytes of the dictionary, 256 to 16M; K, M [default: 110K]
+    #[arg(long, value_name = "BYTES", value_parser = values::size, default_value = "110K",
+        hide_default_value = true)]
+    pub size: u64,
+    /// Replace OUT if it exists; without this option that is an error
+    #[arg(short, long)]
+    pub force: bool,
+    #[arg(value_name = "IN")]
+    pub input: FileName,
+    pub out: FileName,
 }
 
 #[derive(Args, Debug)]
