@@ -6,7 +6,7 @@
  *                                                  measure its memory
  *
  * Each command answers with the seconds it took:
- *   write PATH CODEC CHECKSUM DURABILITY THREADS BATCH
+ *   write PATH CODEC CHECKSUM DURABILITY THREADS BATCH [DICTIONARY]
  *                            all records, one commit; BATCH 1: one by one
  *   numbers PATH RECORDS     writes records of 8 bytes, not compressed, without checksums
  *   open PATH IO TIMES
@@ -67,13 +67,14 @@ static void piece(struct input *in, uint64_t first, size_t n, const uint8_t **da
 /* ---- the measured loops */
 
 static double write_all(struct input *in, const char *path, int codec, int checksum, int durability,
-                        int threads, size_t batch)
+                        int threads, size_t batch, int dictionary)
 {
     holdall_bag_writer *w;
     holdall_options *o = with_threads(threads);
     set(o, HOLDALL_OPT_CODEC, codec);
     set(o, HOLDALL_OPT_CHECKSUM, checksum);
     set(o, HOLDALL_OPT_DURABILITY, durability);
+    set(o, HOLDALL_OPT_BAG_DICTIONARY, dictionary);
     double start = now();
     check(holdall_bag_writer_open(path, HOLDALL_CREATE, o, &w, &err), "open");
     const size_t most = batch == 1 ? 10000 : batch;
@@ -370,8 +371,9 @@ static uint64_t *indices, count;
 
 static double answer_to(char **w, int n)
 {
-    if (n == 7 && !strcmp(w[0], "write"))
-        return write_all(&in, w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]), atoi(w[5]), atol(w[6]));
+    if ((n == 7 || n == 8) && !strcmp(w[0], "write"))
+        return write_all(&in, w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]), atoi(w[5]), atol(w[6]),
+                         n == 8 ? atoi(w[7]) : HOLDALL_BAG_DICTIONARY_SEPARATE);
     if (n == 3 && !strcmp(w[0], "numbers"))
         return write_numbers(w[1], strtoull(w[2], NULL, 10));
     if (n == 4 && !strcmp(w[0], "open"))

@@ -24,6 +24,8 @@ Rules of the comparison:
 - From Python, Bagz and holdall return bytes objects; Lance, Vortex and Parquet return Arrow arrays,
   as their users get them, beside which holdall returns one buffer a call ("buffers").
 - A writer starts with an idle disk: writes of others have completed.
+- "Dictionary" is a bag with a dictionary, which the writer trains; its goals are those of "ahead of
+  Vortex and Lance".
 """
 
 import collections
@@ -42,6 +44,7 @@ from array_record.python.array_record_module import ArrayRecordReader, ArrayReco
 import columns
 import common
 import from_python
+import holdall_c
 import zstd_alone
 from common import CODECS, MAP, NONE, READ, version
 from rows import Part, Row, publish
@@ -53,6 +56,7 @@ SETS = {
 }
 SCALE = float(os.environ.get("HOLDALL_BENCH_SCALE", 1))
 THREADS = 2
+AUTO = holdall_c.BAG_DICTIONARY_AUTO
 # bagz with its defaults; the best settings that its users may choose
 DEFAULT, CHOSEN = 100, (1, 2)
 # of zstd alone, of memcpy alone; of bagz with its defaults: batches and streams, in order, raw; of
@@ -70,6 +74,7 @@ GOALS = dict(
     write=2,
     append=1.5,
     python_threads=1.8,
+    dictionary=1,
     best=1.4,
     best_ordered=1.8,
 )
@@ -360,11 +365,24 @@ def rows(data, by, codec):
         run = common.bind(by.native, command, mdb, int(bool(codec)), before=before)
         return {"C": {"lmdb": run}}
 
-    def written(threads, batch):
-        how = CODECS["zstd" if codec else "none"], NONE, 0, threads, batch
+    def written(threads, batch, *dictionary):
+        how = CODECS["zstd" if codec else "none"], NONE, 0, threads, batch, *dictionary
         return bind("write", mine, *how, before=lambda: fresh(mine))
 
     at_once = 10 * data.batch
+    small = data.folder / "dictionary.bagz"
+    if codec:
+        by.ours.time("write", small, CODECS["zstd"], NONE, 0, THREADS, at_once, AUTO)
+    columnar = [name for name in files if name in ("lance", "vortex")]
+
+    def with_dictionary(way, *command):
+        """The same command for a bag with a dictionary: a way, and its goal."""
+        way = f"{way}, dictionary"
+        return (
+            {way: bind(command[0], small, *command[1:])} if codec else {},
+            [(way, columnar, GOALS["dictionary"])] * bool(columnar),
+        )
+
     theirs = {"bagz": their.write, "array_record": array.write, "lmdb": db.write} | {
         name: file.write for name, file in files.items()
     }
@@ -380,7 +398,8 @@ def rows(data, by, codec):
         yield Row(
             f"{name}: write, {threads} thread{'s' * (threads > 1)}",
             (theirs if threads == 2 else {}) | alone_of,
-            {"many at once": written(threads, at_once), "one by one": written(threads, 1)},
+            {"many at once": written(threads, at_once), "one by one": written(threads, 1)}
+            | ({"many at once, dictionary": written(threads, at_once, AUTO)} if codec else {}),
             python=by.python,
             native=lmdb_in_c("write") if threads == 2 else {},
             bound=bytes_alone,
@@ -405,6 +424,7 @@ def rows(data, by, codec):
         goals=[("mapped", ["bagz"], GOALS["open"])],
         each=opens,
     )
+    small_single, _ = with_dictionary("mapped", "single", MAP, 0)
     # faster for records of this size
     single = limit if codec or data.bytes < data.count << 20 else "pread alone"
     yield Row(
@@ -415,7 +435,8 @@ def rows(data, by, codec):
             if codec
             else {limit: bind("copy", path, 1, 0, 1), "pread alone": bind("pread", path)}
         ),
-        {"mapped": bind("single", path, MAP, 0), "read": bind("single", path, READ, 0)},
+        {"mapped": bind("single", path, MAP, 0), "read": bind("single", path, READ, 0)}
+        | small_single,
         python=by.python,
         native=lmdb_in_c("single"),
         goals=[("mapped", ["bagz"], GOALS["single" if codec else "raw_single"])]
@@ -424,6 +445,7 @@ def rows(data, by, codec):
         shown=reading,
         each=data.random,
     )
+    small_batches, ahead = with_dictionary("mapped", "indices", MAP, THREADS, data.batch)
     yield Row(
         f"{name}: {data.batch:,} at random",
         by_parallelism(their.batches)
@@ -436,9 +458,10 @@ def rows(data, by, codec):
         {
             way: bind("indices", path, io, THREADS, data.batch)
             for way, io in (("mapped", MAP), ("read", READ))
-        },
+        }
+        | small_batches,
         python=by.python,
-        goals=goals(("mapped", "read")[: 1 + bool(codec)], "scattered", "best"),
+        goals=goals(("mapped", "read")[: 1 + bool(codec)], "scattered", "best") + ahead,
         bound=limit,
         shown=reading,
         each=data.random,
@@ -466,6 +489,7 @@ def rows(data, by, codec):
         shown=reading,
         each=data.random,
     )
+    small_range, ahead = with_dictionary("mapped, batches", "range", MAP, THREADS, at_once)
     yield Row(
         f"{name}: in order",
         by_parallelism(their.iterate)
@@ -480,6 +504,7 @@ def rows(data, by, codec):
                 ("batches", ("range", path, io, THREADS, at_once)),
             )
         }
+        | small_range
         | {
             "mapped, buffers, Python": common.bind(
                 by.python, "buffers", path, MAP, THREADS, at_once
@@ -487,7 +512,7 @@ def rows(data, by, codec):
         },
         python=by.python,
         native=lmdb_in_c("range"),
-        goals=goals(("mapped, stream", "read, stream"), "ordered", "best_ordered"),
+        goals=goals(("mapped, stream", "read, stream"), "ordered", "best_ordered") + ahead,
         bound=limit,
         each=data.count,
     )
@@ -502,6 +527,22 @@ def rows(data, by, codec):
     )
 
 
+def sizes(data):
+    """The sizes of the compressed files of these records."""
+    names = {"theirs.bagz": "bagz", "dictionary.bagz": "holdall with a dictionary"}
+    names |= {f"bagz.{name}": name for name in ("lance", "vortex", "parquet")}
+    found = {name: data.folder / file for file, name in names.items()}
+    return ", ".join(
+        f"{name} {size(path) / 1e6:,.1f}" for name, path in found.items() if path.exists()
+    )
+
+
+def size(path):
+    """The bytes of a file, or of all files of a folder."""
+    paths = path.rglob("*") if path.is_dir() else [path]
+    return sum(path.stat().st_size for path in paths if path.is_file())
+
+
 def compare(folder):
     measured, others = [], []
     for name in os.environ.get("HOLDALL_BENCH_SETS", ",".join(SETS)).split(","):
@@ -513,6 +554,7 @@ def compare(folder):
                 row.measure(nbytes=data.bytes)
                 measured.append(row)
         others.append(f"{name}: {data.count:,} records, {data.bytes / 1e6:,.0f} MB; {other.said()}")
+        others.append(f"{name}, stored in MB: {sizes(data)}")
         by.end()
     return Part(
         "Records, compared with bagz, array_record, LMDB, Lance, Vortex, Parquet and zstd alone",

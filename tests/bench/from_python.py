@@ -57,8 +57,9 @@ class Bags(Commands):
     def open_bag(self, path, io, threads=0, cache=0):
         return holdall.Bag(str(path), io=io, threads=threads, bag_limits_cache=cache)
 
-    def write(self, path, codec, checksum, durability, threads, batch):
+    def write(self, path, codec, checksum, durability, threads, batch, dictionary=None):
         options = dict(codec=codec, checksum=checksum, durability=durability, threads=threads)
+        options["bag_dictionary"] = dictionary
         if checksum == CHECKSUM_ZSTD:  # the default with this codec, which has no other name
             del options["checksum"]
         start = time.perf_counter()
