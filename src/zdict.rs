@@ -1,5 +1,12 @@
 //! Training of zstd dictionaries with given parameters, for which zstd-safe has no function.
+//!
+//! zstd stores a parameter of the training in a global variable. Concurrent calls would write the same
+//! value, but in C this is still a data race. Therefore one thread trains at a time.
 
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
 use zstd_safe::zstd_sys::{
     ZDICT_fastCover_params_t, ZDICT_params_t, ZDICT_trainFromBuffer_fastCover,
 };
@@ -7,6 +14,34 @@ use zstd_safe::zstd_sys::{
 /// Length of the segments that a dictionary is composed of. Of 50, 200 and 1000, this gave the
 /// smallest text of 200 bytes; to try several takes several times as long.
 const SEGMENT: u32 = 200;
+
+/// ID of the process of which a thread trains; 0: none.
+static TRAINING: AtomicU32 = AtomicU32::new(0);
+
+/// The right to train, until it is dropped. Not a mutex: in a forked child, one that a thread of the
+/// parent held would never be free.
+struct Turn;
+
+impl Turn {
+    fn wait() -> Turn {
+        let this = process::id();
+        let take =
+            |from| TRAINING.compare_exchange(from, this, Ordering::Acquire, Ordering::Relaxed);
+        loop {
+            match take(0) {
+                Ok(_) => return Turn,
+                Err(other) if other != this && take(other).is_ok() => return Turn,
+                Err(_) => thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        TRAINING.store(0, Ordering::Release);
+    }
+}
 
 /// Trains a dictionary from concatenated samples and returns its length. Returns `None` if the
 /// samples do not suffice. `level`: the compression level that it will be used with.
@@ -32,6 +67,7 @@ pub fn train(data: &[u8], sizes: &[usize], level: i32, dictionary: &mut [u8]) ->
             dictID: 0,
         },
     };
+    let _turn = Turn::wait();
     // SAFETY: the buffers live through the call, and their lengths are as stated: `sizes` has
     // `count` elements, whose sum is the length of `data`.
     let n = unsafe {
@@ -51,6 +87,32 @@ pub fn train(data: &[u8], sizes: &[usize], level: i32, dictionary: &mut [u8]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_train_in_turn() {
+        let line = |i| format!("user {i} of the city of Osaka").into_bytes();
+        let lines: Vec<Vec<u8>> = (0..2000).map(line).collect();
+        let (data, sizes) = (
+            lines.concat(),
+            lines.iter().map(Vec::len).collect::<Vec<_>>(),
+        );
+        let trained = || {
+            let mut dictionary = vec![0; 1024];
+            let n = train(&data, &sizes, 3, &mut dictionary).unwrap();
+            dictionary.truncate(n);
+            dictionary
+        };
+        let alone = trained();
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(trained)).collect();
+            for thread in threads {
+                assert_eq!(thread.join().unwrap(), alone);
+            }
+        });
+        // a thread of the parent of this process
+        TRAINING.store(process::id().wrapping_add(1), Ordering::Relaxed);
+        assert_eq!(trained(), alone);
+    }
 
     #[test]
     fn samples_that_do_not_suffice_are_refused() {
