@@ -33,7 +33,8 @@ struct PieceDeltas {
 
 impl PieceDeltas {
     /// Returns `None` if a limit is below the first one or differs by 2^32 or more. Such records
-    /// average 4 MiB, for which the time of a lookup is negligible.
+    /// average 4 MiB, for which the time of a lookup is negligible. Differences are modulo 2^64, so
+    /// that small limits after ones near 2^64, as damaged files have, are in range.
     fn of(limits: &[u64]) -> Option<PieceDeltas> {
         let first = *limits.first()?;
         let (mut deltas, mut all) = ([0; PIECE], 0);
@@ -72,7 +73,7 @@ impl OffsetCache {
         piece
             .deltas
             .get(i % PIECE)
-            .map(|&d| piece.first + u64::from(d))
+            .map(|&d| piece.first.wrapping_add(d.into()))
     }
 
     /// Returns the limits `i` to `i + 3`, if one piece contains them and is cached.
@@ -80,7 +81,7 @@ impl OffsetCache {
         let i = usize::try_from(i).ok()?;
         let piece = self.piece(i)?;
         let four: &[u32; 4] = piece.deltas.get(i % PIECE..)?.first_chunk()?;
-        Some(four.map(|d| piece.first + u64::from(d)))
+        Some(four.map(|d| piece.first.wrapping_add(d.into())))
     }
 
     /// Caches the piece that begins with limit `number` of a file of `count` limits, if there is
@@ -166,6 +167,18 @@ mod tests {
         assert_eq!(
             [last + 1, PIECE as u64, u64::MAX].map(|i| cache.four(i)),
             [None; 3]
+        );
+    }
+
+    #[test]
+    fn limits_on_both_sides_of_0_are_returned_as_they_are() {
+        let cache = OffsetCache::default();
+        let limits = [u64::MAX - 11, 21, 21, u64::MAX];
+        cache.put(0, 4, &limits);
+        assert_eq!(cache.four(0), Some(limits));
+        assert_eq!(
+            (0..4).map(|i| cache.get(i).unwrap()).collect::<Vec<_>>(),
+            limits
         );
     }
 
