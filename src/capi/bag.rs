@@ -500,7 +500,7 @@ pub unsafe extern "C" fn holdall_dictionary_train(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard(err, || {
-        let (data, offsets) = records(data, offsets, count)?;
+        let (data, offsets) = concatenated(data, offsets, count, "records")?;
         copy_out(&train(data, offsets, dst_size)?, dst.cast(), dst_size, n)
     })
 }
@@ -695,32 +695,9 @@ pub unsafe extern "C" fn holdall_bag_writer_append_many(
         if count == 0 {
             return Ok(());
         }
-        let (data, offsets) = records(data, offsets, count)?;
+        let (data, offsets) = concatenated(data, offsets, count, "records")?;
         w.writer.append_many(data, offsets)
     })
-}
-
-/// Returns the data and the offsets of records.
-fn records<'a>(
-    data: *const c_void,
-    offsets: *const u64,
-    count: usize,
-) -> Result<(&'a [u8], &'a [u64])> {
-    let many = count.checked_add(1).ok_or_else(|| {
-        fail!(
-            Argument,
-            "count: {count} records are more than memory can hold"
-        )
-    })?;
-    let offsets = slice(offsets, many, "offsets")?;
-    let end = offsets.last().copied().unwrap_or(0);
-    let end = usize::try_from(end).map_err(|_| {
-        fail!(
-            Argument,
-            "offsets: the last value, {end}, is larger than memory can hold"
-        )
-    })?;
-    Ok((slice(data.cast(), end, "data")?, offsets))
 }
 
 /// Returns the number of records at the last commit plus those appended since.

@@ -8,7 +8,7 @@ use super::handles;
 use crate::error::{Error, Result, Status, fail};
 use crate::os;
 use crate::panics::caught;
-use std::ffi::{CStr, OsStr, c_char};
+use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -401,6 +401,31 @@ pub(crate) fn take_back<T>(p: *mut T) {
         let owned = unsafe { Box::from_raw(p) };
         guard_value((), || drop(owned));
     }
+}
+
+/// Returns the arguments of a call that takes `count` items, records or keys (`what`): item `i` is
+/// `data[offsets[i]..offsets[i + 1]]`. Without items, no offsets are read.
+pub(crate) fn concatenated<'a>(
+    data: *const c_void,
+    offsets: *const u64,
+    count: usize,
+    what: &str,
+) -> Result<(&'a [u8], &'a [u64])> {
+    let many = count.checked_add(1).ok_or_else(|| {
+        fail!(
+            Argument,
+            "count: {count} {what} are more than memory can hold"
+        )
+    })?;
+    let offsets = slice(offsets, if count == 0 { 0 } else { many }, "offsets")?;
+    let end = offsets.last().copied().unwrap_or(0);
+    let end = usize::try_from(end).map_err(|_| {
+        fail!(
+            Argument,
+            "offsets: the last value, {end}, is larger than memory can hold"
+        )
+    })?;
+    Ok((slice(data.cast(), end, "data")?, offsets))
 }
 
 /// Copies `bytes` to the caller's buffer and stores their number in `*n`. If `dst` is NULL, only

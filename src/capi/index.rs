@@ -229,22 +229,9 @@ pub unsafe extern "C" fn holdall_bag_index_find_many(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(index), err, |i| {
-        let many = count.checked_add(1).ok_or_else(|| {
-            fail!(
-                Argument,
-                "count: {count} keys are more than memory can hold"
-            )
-        })?;
-        let offsets = slice(offsets, if count == 0 { 0 } else { many }, "offsets")?;
-        let end = offsets.last().copied().unwrap_or(0);
-        let end = usize::try_from(end).map_err(|_| {
-            fail!(
-                Argument,
-                "offsets: the last value, {end}, is larger than memory can hold"
-            )
-        })?;
+        let (data, offsets) = concatenated(data, offsets, count, "keys")?;
         let absent = i.index.first_of_each(
-            slice(data.cast(), end, "data")?,
+            data,
             offsets,
             filled(records, count, HOLDALL_NO_RECORD, "records")?,
         )?;
