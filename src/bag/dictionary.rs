@@ -27,7 +27,6 @@ use crate::alloc;
 use crate::checksum::crc32;
 use crate::error::{Result, fail};
 use crate::io::File;
-use crate::slice::SliceExt;
 use std::sync::Arc;
 use zstd_safe::DDict;
 
@@ -114,10 +113,11 @@ fn offset_from_the_start(file: &dyn File, end: u64) -> Result<Option<(u64, u64)>
             Err(e) if !e.status.is_corruption() => return Err(e),
             _ => return Ok(None),
         };
-        if frame.skippable && is_signed(file, at)? {
-            return Ok(Some((at, at + frame.len)));
+        let extent = (at, at + frame.len);
+        if frame.skippable && is_signed(file, extent)? {
+            return Ok(Some(extent));
         }
-        at += frame.len;
+        at = extent.1;
     }
     Ok(None)
 }
@@ -139,39 +139,41 @@ fn offset_before(file: &dyn File, first_end: u64) -> Result<Option<(u64, u64)>> 
     file.read_exact_at(footer, &mut size)?;
     let size = u64::from(u32::from_le_bytes(size));
     match footer.checked_sub(size + HEADER as u64) {
-        Some(at) if is_signed(file, at)? => Ok(Some((at, end))),
+        Some(at) if is_signed(file, (at, end))? => Ok(Some((at, end))),
         _ => Ok(None),
     }
 }
 
 /// Returns whether the frame in this range is an intact stored form.
-pub fn is_intact(file: &dyn File, from: u64, to: u64, memory_limit: u64) -> Result<bool> {
-    let found = match is_signed(file, from)? {
-        true => read(file, (from, to), memory_limit)?,
+pub fn is_intact(file: &dyn File, extent: (u64, u64), memory_limit: u64) -> Result<bool> {
+    let found = match is_signed(file, extent)? {
+        true => read(file, extent, memory_limit)?,
         false => None,
     };
     Ok(found.is_some_and(|found| found.is_intact))
 }
 
-fn is_signed(file: &dyn File, at: u64) -> Result<bool> {
+/// Returns whether a range of the file can be a stored form.
+fn is_signed(file: &dyn File, (from, to): (u64, u64)) -> Result<bool> {
     let mut signature = [0; SIGNATURE.len()];
-    let at = at + MAGIC.len() as u64 + 4;
-    if at + SIGNATURE.len() as u64 > file.size()? {
+    if to - from < (HEADER + FOOTER) as u64 {
         return Ok(false);
     }
-    file.read_exact_at(at, &mut signature)?;
+    file.read_exact_at(from + (HEADER - SIGNATURE.len()) as u64, &mut signature)?;
     Ok(signature == SIGNATURE)
 }
 
+/// Reads a stored form that is signed. Returns `None` if it is too large.
 fn read(file: &dyn File, (from, to): (u64, u64), memory_limit: u64) -> Result<Option<Found>> {
-    let size = to.saturating_sub(from);
-    if size < (HEADER + FOOTER) as u64 || size > (HEADER + MAX_DICTIONARY + FOOTER) as u64 {
+    let size = to - from;
+    if size > (HEADER + MAX_DICTIONARY + FOOTER) as u64 {
         return Ok(None);
     }
     let mut frame = alloc::zeroed(alloc::allow(size, memory_limit, "a stored dictionary")?)?;
     file.read_exact_at(from, &mut frame)?;
-    let (checked, crc) = frame.at(..)?.split_at(frame.len() - 4);
-    let is_intact = crc == crc32(checked).to_le_bytes();
+    let is_intact = frame
+        .split_last_chunk()
+        .is_some_and(|(checked, crc)| *crc == crc32(checked).to_le_bytes());
     frame.truncate(frame.len() - FOOTER);
     Ok(Some(Found {
         bytes: frame.split_off(HEADER),

@@ -250,7 +250,7 @@ pub fn frames_from_the_beginning(
             let is_mark = f.len == MARK_SIZE as u64
                 && source.get(at - f.len, &mut mark)?
                 && Mark::parse(&mark).is_some();
-            let is_ours = is_mark || dictionary::is_intact(file, at - f.len, at, memory_limit)?;
+            let is_ours = is_mark || dictionary::is_intact(file, (at - f.len, at), memory_limit)?;
             if let (Some(last), true) = (limits.last_mut(), is_ours) {
                 (*last, intact_end) = (at, at);
             }

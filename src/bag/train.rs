@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// The size that is tried first for a bag.
 const DEFAULT_SIZE: usize = 110 << 10;
-/// The second size that is tried for a bag: records of few patterns decode faster with it.
+/// The second size that is tried for a bag: it costs less where there are few records.
 const SMALL_SIZE: usize = 16 << 10;
 /// Minimum size: zstd refuses smaller ones.
 const MIN_SIZE: usize = 256;
@@ -29,7 +29,7 @@ const BYTES_PER_BYTE: usize = 8;
 const MEASURED: usize = 8;
 /// The size with a dictionary, in percent of that without, from which on none is used.
 const MAX_PERCENT: usize = 95;
-/// Maximum length of a sample: zstd uses the beginning of longer ones at most.
+/// Maximum length of a sample: the largest block of zstd, to which it measures its gain.
 const MAX_SAMPLE: usize = 128 << 10;
 
 /// Training data: concatenated samples.

@@ -47,8 +47,7 @@ fn open(folder: &Arc<dyn Folder>, o: &Options) -> Bag {
 }
 
 fn records(bag: &Bag) -> Vec<Vec<u8>> {
-    let all = bag.read_range(0, bag.size()).unwrap();
-    all.iter().map(<[u8]>::to_vec).collect()
+    super::records(bag).unwrap()
 }
 
 fn bytes(folder: &Arc<dyn Folder>) -> Vec<u8> {

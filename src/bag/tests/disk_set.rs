@@ -1,7 +1,7 @@
 //! The guarantees of sets of shards, on the simulated disk: a commit is atomic for readers of the
 //! whole set and of a single shard.
 
-use super::{dictionary, record, small};
+use super::{dictionary, record, records, small};
 use crate::bag::spec::Set;
 use crate::bag::*;
 use crate::error::Error;
@@ -112,13 +112,6 @@ fn bag(
         .map(|i| ShardPath::new(folder.clone(), set().name(i)))
         .collect();
     Bag::open_in(&paths, &options(f).with(Opt::BagShards, interleaved)?)
-}
-
-fn records(b: &Bag) -> Result<Vec<Vec<u8>>> {
-    Ok(b.read_range(0, b.size())?
-        .iter()
-        .map(<[u8]>::to_vec)
-        .collect())
 }
 
 /// The records of each shard, opened alone.

@@ -117,7 +117,10 @@ pub(super) fn bag(folder: &Arc<dyn Folder>, f: Form) -> Result<Bag> {
 }
 
 pub(super) fn all(folder: Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<u8>>> {
-    let b = bag(&folder, f)?;
+    records(&bag(&folder, f)?)
+}
+
+pub(super) fn records(b: &Bag) -> Result<Vec<Vec<u8>>> {
     Ok(b.read_range(0, b.size())?
         .iter()
         .map(<[u8]>::to_vec)

@@ -37,6 +37,7 @@ impl Writer {
             return Ok(());
         };
         self.is_choosing = false;
+        let given = self.encoding.dictionary.as_ref();
         let bytes = |d: &Option<Arc<Dictionary>>| d.as_ref().map(|d| d.bytes.clone());
         if let Some((other, _)) = others.iter().find(|(_, d)| bytes(d) != bytes(first)) {
             return Err(fail!(
@@ -49,19 +50,11 @@ impl Writer {
                 Checksum,
                 "{shown}: the dictionary that it stores is corrupt, so that no record can be appended; copy the readable records to a new bag"
             )),
-            Some(d)
-                if self
-                    .encoding
-                    .dictionary
-                    .as_ref()
-                    .is_some_and(|g| *g != d.bytes) =>
-            {
-                Err(fail!(
-                    Argument,
-                    "HOLDALL_OPT_DICTIONARY: {shown} stores another dictionary (ID {}), which appended records use, too",
-                    d.id
-                ))
-            }
+            Some(d) if given.is_some_and(|given| *given != d.bytes) => Err(fail!(
+                Argument,
+                "HOLDALL_OPT_DICTIONARY: {shown} stores another dictionary (ID {}), which appended records use, too",
+                d.id
+            )),
             Some(d) => self.set_stored_dictionary(Some(d.bytes.clone())),
             None if self.encoding.is_stored => Err(fail!(
                 State,
