@@ -2,9 +2,10 @@
 # usage: check.sh [PART...]
 #
 # Runs parts of `make check` (see part.sh), by default the default set, which `default` also stands
-# for. The Makefile exports the variables that they use. What several parts need is built first.
-# Then some parts run beside the others, because all have long periods with one thread; their output
-# comes last. A part that fails is named at the end, and the parts after it run.
+# for. The Makefile exports the variables that they use. One part alone prints as it runs. Of
+# several, one more than there are processors run at once, because all have long periods with one
+# thread; what they share is built first, and each prints at its end. A part that fails is named at
+# the end, and the others run.
 set -u
 cd "$(dirname "$0")/../.." || exit
 chosen=$*
@@ -27,50 +28,68 @@ done
 # shellcheck disable=SC2086 # a list
 sh cmake/need.sh $needs || exit
 
-# run PART...: sets `failed` and `seconds`
+state=target/check
+rm -rf $state
+mkdir -p $state
+: >$state/seconds
+: >$state/failed
+
+# run PART: keeps its seconds, and its name if it fails
 run() {
-    failed='' seconds=''
+    began=$(date +%s)
+    sh tests/run/part.sh "$1" || printf ' %s' "$1" >>$state/failed
+    printf ' %s %s' "$1" $(($(date +%s) - began)) >>$state/seconds
+    : >"$state/$1.done"
+}
+
+# take PART...: runs those that no other lane has taken
+take() {
     for part; do
-        began=$(date +%s)
-        sh tests/run/part.sh "$part" || failed="$failed $part"
-        seconds="$seconds $part $(($(date +%s) - began))"
+        mkdir "$state/$part" 2>/dev/null || continue
+        case $part in
+        rust | scripts | packages | supply) ;; # share nothing
+        *) case " $shared " in
+            *" $part "*) ;;
+            *) for other in $shared; do
+                until [ -e "$state/$other.done" ]; do sleep 1; done
+            done ;;
+            esac ;;
+        esac
+        run "$part" >"$state/$part.log" 2>&1
+        until mkdir $state/printing 2>/dev/null; do sleep 1; done
+        cat "$state/$part.log"
+        rmdir $state/printing
     done
 }
 
-mkdir -p target
-first='' main='' beside=''
-for part; do
-    case $part in
-    rust | consumers | cloud | mpi) beside="$beside $part" ;;
-    *) main="$main $part" ;;
-    esac
-    case $part-$first in
-    c-*) first=tests ;;
-    rust- | scripts- | cloud- | packages- | supply-) ;;
-    *-) first=libraries ;;
-    esac
-done
-built='' took=''
-if [ $# -gt 1 ] && [ -n "$first" ]; then
-    run "$first"
-    built=$failed took=$seconds
-    export HOLDALL_BUILT=yes
-fi
-# shellcheck disable=SC2086 # lists
-if [ -n "$main" ] && [ -n "$beside" ]; then
-    {
-        run $beside
-        printf '%s\n%s\n' "$failed" "$seconds" >target/check-beside
-    } >target/check-beside.log 2>&1 &
-    run $main
-    wait
-    cat target/check-beside.log
-    { read -r others; read -r times; } <target/check-beside
-    failed="$failed${others:+ $others}" seconds="$seconds; beside them $times"
+shared=
+if [ $# -eq 1 ]; then
+    run "$1"
 else
-    run $main $beside
+    case " $* " in
+    *' c '*) shared=tests ;;
+    *' counts '* | *' consumers '* | *' tool '* | *' docs '* | *' engines '* | *' mpi '*)
+        shared=libraries ;;
+    esac
+    case " $* " in
+    *' peers '* | *' languages '*) shared="${shared:-libraries} venvs" ;;
+    esac
+    [ -z "$shared" ] || export HOLDALL_BUILT=yes
+    # the longest first
+    queue="$shared"
+    for part in rust scripts c tool consumers peers cloud engines; do
+        case " $* " in *" $part "*) queue="$queue $part" ;; esac
+    done
+    trap 'kill 0' INT # lanes ignore it
+    lanes=$((JOBS + 1))
+    while [ $lanes -gt 0 ]; do
+        # shellcheck disable=SC2086 # a list
+        take $queue "$@" &
+        lanes=$((lanes - 1))
+    done
+    wait
 fi
-failed=$built$failed
-echo "== make check: seconds:$took$seconds"
+failed=$(cat $state/failed)
+echo "== make check: seconds:$(cat $state/seconds)"
 [ -z "$failed" ] || { echo "== make check: failed:$failed" >&2; exit 1; }
 echo "== make check: ${chosen:-all} passed"

@@ -7,19 +7,28 @@ cd "$(dirname "$0")/../.."
 # parts test the optimised library through C.
 export DEV_TOOL=ON
 
-# stage [TARGET...]: installs this source into $STAGE, and makes further targets of the Makefile,
-# with variables.
+# stage: installs this source into $STAGE
 stage() {
-    [ -n "${HOLDALL_BUILT:-}" ] || "$MAKE" build
-    "$MAKE" stage "$@"
+    [ -n "${HOLDALL_BUILT:-}" ] || { "$MAKE" build && "$MAKE" stage; }
+}
+
+# venvs: makes the Python environments of the tools that define the formats
+venvs() {
+    [ -n "${HOLDALL_BUILT:-}" ] || "$MAKE" venv
 }
 
 case $1 in
 libraries)
     "$MAKE" build
+    "$MAKE" stage
     ;;
-tests) # and those in C
+tests) # the libraries and the C tests
     "$MAKE" build TESTS=ON
+    "$MAKE" stage
+    ;;
+venvs)
+    "$MAKE" venv
+    sh cmake/venv.sh "$VENV" languages
     ;;
 scripts)
     echo '== Scripts'
@@ -60,7 +69,8 @@ counts)
     "$PYTHON" tests/bench/counts.py "$STAGE" target/counts
     ;;
 consumers) # with an installation of its own, because it is moved
-    stage STAGE=target/prefix-consumers
+    [ -n "${HOLDALL_BUILT:-}" ] || "$MAKE" build
+    "$MAKE" stage STAGE=target/prefix-consumers
     echo '== Consumers'
     sh c-tests/consumers/run.sh target/prefix-consumers target/consumers
     ;;
@@ -81,12 +91,14 @@ docs)
     "$PYTHON" tests/bench/report.py --check
     ;;
 peers)
-    stage venv
+    stage
+    venvs
     echo '== Peers' # the tools that define the formats, in both directions
     sh tests/run/parallel.sh "$JOBS" "$VENV/bin/python" tests/peer/test_*.py
     ;;
 languages)
-    stage venv
+    stage
+    venvs
     sh cmake/venv.sh "$VENV" languages
     echo '== Go' # under the race detector
     sh tests/languages/go.sh "$STAGE" target/languages/go
@@ -115,8 +127,7 @@ cloud)
         tests/cloud/test_cloud.py
     ;;
 mpi)
-    STAGE=target/prefix-mpi # other parts replace that of all
-    stage STAGE="$STAGE"
+    stage
     echo '== MPI' # the programs of examples/mpi
     sh tests/mpi/header.sh "$STAGE"
     {
