@@ -82,6 +82,38 @@ class Types(Case):
                     set_(value)
             self.assertEqual(get()[0], [1])
 
+    def test_attributes_are_a_mapping_that_changes_the_container(self):
+        field, table, *_ = self.opened()
+        for handle in (field, table, holdall.Schunk.create(self.path(), format="b2frame")):
+            attrs = handle.attrs
+            attrs["note"] = [1]
+            attrs.update(other="x", note=[2])
+            self.assertEqual((attrs, handle.attrs, dict(attrs), len(attrs)), (({"note": [2], "other": "x"},) * 3 + (2,)))
+            self.assertEqual((repr(attrs), attrs.pop("note"), attrs.get("note")), (repr({"note": [2], "other": "x"}), [2], None))
+            with self.assertRaises(KeyError):
+                del attrs["note"]
+            with self.assertRaises(TypeError):
+                attrs["other"] = None
+            self.assertEqual(list(handle.raw_attrs), ["other"])
+            handle.commit()
+        path = self.path()
+        holdall.Array.save(path, [1, 2])
+        for handle in (holdall.Array(path), table["key"]):
+            with self.assertRaises(holdall.StateError):
+                handle.attrs["note"] = 1
+
+    def test_items_of_several_positions_are_a_list(self):
+        field, table, *_ = self.opened()
+        for rows in ([], [1, 0, 1, -1]):
+            self.assertEqual([np.array(item).tolist() for item in field.__getitems__(rows)], [field[i].tolist() for i in rows])
+        for rows in ([], [1, 0, 1]):
+            self.assertEqual(table.__getitems__(rows), [{name: table[name][i] for name in table.names} for i in rows])
+        for handle in (field, table):
+            with self.assertRaises(TypeError):
+                handle.__getitems__([0.5])
+            with self.assertRaises(IndexError):
+                handle.__getitems__([len(handle)])
+
     def test_bytes_of_attributes_are_stored_as_they_are(self):
         for set_, get, handle in self.attributes():
             is_frame = handle.info.format in ("b2frame", "b2nd")

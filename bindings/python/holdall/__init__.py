@@ -44,6 +44,8 @@ from ._storage import Storage
 from ._tables import Table
 from ._whole import Fault, identify, repair, verify
 
+__version__ = version().split()[0]
+
 collections.abc.Sequence.register(Bag)
 collections.abc.Sequence.register(Records)
 

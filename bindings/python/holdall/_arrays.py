@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _errors, _native, _selection
-from ._attributes import decoded, encoded
+from ._attributes import Attributes, encoded
 from ._casts import exact, natural
 from ._infos import ArrayInfo
 from ._pickling import Pickled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
     from typing_extensions import Buffer, Self
@@ -168,6 +169,17 @@ class Array(Pickled, _native.Array):
         doc='Name of the checksum of the chunks, such as "crc32", or "none".',
     )
 
+    def __getitems__(self, indices: Iterable[int]) -> list[Any]:
+        """Returns the items at these positions of the first axis, a list, read in one call.
+
+        indices: integers in any order, with repetitions; negative ones count from the end. It is
+        what data loaders call. Raises IndexError past the end.
+
+            >>> [row.sum() for row in array.__getitems__([99, 0])]
+            [4950, 4950]
+        """
+        return list(self[[operator.index(i) for i in indices]])
+
     def _described(self):
         info = self.info
         return f"{info.format} array of {info.dtype}, shape {info.shape}"
@@ -305,16 +317,15 @@ class Array(Pickled, _native.Array):
         self._set_meta_file(name, None if value is None else octets(value))
 
     @property
-    def attrs(self) -> dict[str, Any]:
-        """The attributes, a dict of values: what JSON holds, or bytes that are not valid.
+    def attrs(self) -> Attributes:
+        """The attributes, a mapping to values: what JSON holds, or bytes that are not valid.
 
         Formats other than frames store JSON, frames MessagePack. Its bytes are {"hex": "00ff"}.
 
             >>> array.attrs
             {'unit': 'K', 'scale': [1, 2.5]}
         """
-        format = self._format
-        return {name: decoded(format, value) for name, value in self.raw_attrs.items()}
+        return Attributes(self)
 
     def set_attr(self, name: str, value: Any, fixed: bool = False) -> None:
         """Sets an attribute.

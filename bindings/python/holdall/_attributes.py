@@ -1,8 +1,52 @@
 """Attributes: named values of a container, which the formats store as JSON or MessagePack."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any
 
 from ._native import attribute_from_json, attribute_to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Attributes(MutableMapping[str, Any]):
+    """The attributes of an open container, a mapping of names to values.
+
+    It reads them from the container each time; dict(attrs) is a copy. In a container that is open
+    for changes, attrs[name] = value is set_attr(name, value), and `del` removes an attribute.
+
+        >>> array.attrs["unit"] = "K"
+        >>> array.attrs
+        {'unit': 'K'}
+    """
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+    def __getitem__(self, name: str) -> Any:
+        return decoded(self._handle._format, self._handle.raw_attrs[name])
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if value is None:
+            raise TypeError(f"an attribute: None is not stored; del attrs[{name!r}] removes it")
+        self._handle.set_attr(name, value)
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self._handle.raw_attrs:
+            raise KeyError(name)
+        self._handle.set_attr(name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._handle.raw_attrs)
+
+    def __len__(self) -> int:
+        return len(self._handle.raw_attrs)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 def decoded(format, stored):

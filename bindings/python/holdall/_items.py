@@ -51,12 +51,7 @@ class Items:
 
     def __getitems__(self, indices):
         """Returns a list of the items of these numbers, read in one call."""
-        if isinstance(self._handle, Bag):
-            return self._handle.__getitems__(indices)
-        batch = self.batch(indices)
-        if isinstance(batch, dict):
-            return [dict(zip(batch, row)) for row in zip(*batch.values())]
-        return list(batch)
+        return self._handle.__getitems__(indices)
 
     def batch(self, indices):
         """Returns items as one object: a list of records, an array, or a dict of arrays."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._attributes import decoded, encoded
+from ._attributes import Attributes, encoded
 from ._infos import ChunkInfo, SchunkInfo
 from ._native import SchunkStream
 from ._pickling import Pickled
@@ -95,8 +95,8 @@ class Schunk(Pickled, _native.Schunk):
         return ChunkInfo._make(self._chunk_info(chunk))
 
     @property
-    def attrs(self) -> dict[str, Any]:
-        """The attributes, a dict of values: what JSON holds, or bytes that are not valid.
+    def attrs(self) -> Attributes:
+        """The attributes, a mapping to values: what JSON holds, or bytes that are not valid.
 
         Bloscpack has one attribute, named "", and stores JSON. Frames store MessagePack. Its bytes
         are {"hex": "00ff"}.
@@ -104,8 +104,7 @@ class Schunk(Pickled, _native.Schunk):
             >>> schunk.attrs
             {'': {'unit': 'K'}}
         """
-        format = self._format
-        return {name: decoded(format, value) for name, value in self.raw_attrs.items()}
+        return Attributes(self)
 
     def set_attr(self, name: str, value: Any, fixed: bool = False) -> None:
         """Sets an attribute from the next commit on.
