@@ -89,21 +89,26 @@ fn none(path: &FileName) -> Failure {
 fn show(bag: &Bag, path: &FileName, as_json: bool) -> Result<Exit> {
     let dictionary = of_bag(bag, path)?;
     let mut output = Output::standard();
-    let id = dictionary.as_deref().and_then(|d| d.get(4..8)?.try_into().ok());
-    let id = id.map(u32::from_le_bytes);
+    let id = dictionary.as_deref().and_then(id);
     let bytes = dictionary.as_ref().map(|d| d.len() as u64);
     if as_json {
         output.line(json!({ "path": path.to_string(), "id": id, "bytes": bytes }))?;
         return output.finish(Exit::Done);
     }
-    let (Some(id), Some(bytes)) = (id, bytes) else {
-        return Err(none(path));
-    };
+    let bytes = bytes.ok_or_else(|| none(path))?;
     let stored = bag.stored_bytes();
-    output.line(format_args!("{:12}  {id}", "ID"))?;
+    if let Some(id) = id {
+        output.line(format_args!("{:12}  {id}", "ID"))?;
+    }
     output.line(format_args!("{:12}  {}", "bytes", size(bytes)))?;
     output.line(format_args!("{:12}  {}", "bag", size(stored)))?;
     output.finish(Exit::Done)
+}
+
+/// Returns the ID of a dictionary. One that is raw content, given with `--dictionary`, has none.
+fn id(dictionary: &[u8]) -> Option<u32> {
+    let after_magic = dictionary.strip_prefix(b"\x37\xa4\x30\xec")?;
+    Some(u32::from_le_bytes(after_magic.get(..4)?.try_into().ok()?))
 }
 
 fn write(dictionary: &[u8], out: &FileName, force: bool) -> Result<Exit> {
