@@ -77,6 +77,24 @@ class Bags(Case):
                 self.assertEqual(length, sum(map(len, records)))
                 np.testing.assert_array_equal(holdall.dask.from_array(path).compute(), items)
 
+    def test_partitions_are_read_by_several_tasks(self):
+        spec, records = self.bag()
+        for scheduler in ("synchronous", "threads", "processes"):
+            with self.subTest(scheduler=scheduler), dask.config.set(scheduler=scheduler):
+                read = holdall.dask.bag(spec, npartitions=2)
+                lengths = read.map(len)
+                pair = dask.bag.zip(read, lengths)
+                together = (read, lengths.sum(), read.count(), pair)
+                for optimized in (True, False):
+                    found = dask.compute(*together, optimize_graph=optimized)
+                    self.assertEqual(found[:3], (records, sum(map(len, records)), len(records)))
+                    self.assertEqual(found[3], [(record, len(record)) for record in records])
+        with open(spec, "r+b") as file:
+            file.seek(3000)
+            file.write(bytes(64))
+        with self.assertRaises(holdall.Error):
+            holdall.dask.bag(spec).map(len).sum().compute(scheduler="threads")
+
     def test_a_graph_can_be_pickled(self):
         spec, records = self.bag()
         again = pickle.loads(pickle.dumps(holdall.dask.bag(spec)))

@@ -44,8 +44,9 @@ def from_array(path, chunks=None, **options):
     return dask.array.from_array(array, chunks=chunks, meta=meta)
 
 
-def _records(bag, split):
-    return list(bag[split.first : split.first + split.count])
+def _records(bag, first, count):
+    """Yields records. Dask leaves out `list` around it where a list is not needed."""
+    return iter(bag[first : first + count])
 
 
 def bag(spec, npartitions=None, **options):
@@ -56,10 +57,12 @@ def bag(spec, npartitions=None, **options):
     """
     opened = spec if isinstance(spec, Bag) else Bag(spec, **options)
     splits = opened.splits(npartitions or 4 * (os.cpu_count() or 1))
-    read = dask.delayed(_records, pure=True)
     if not splits:
         return dask.bag.from_sequence([], npartitions=1)
-    return dask.bag.from_delayed([read(opened, split) for split in splits])
+    name = f"holdall-{dask.base.tokenize(opened, splits)}"
+    reads = [(_records, opened, split.first, split.count) for split in splits]
+    graph = {(name, i): (list, read) for i, read in enumerate(reads)}
+    return dask.bag.Bag(graph, name, len(splits))
 
 
 def _write_box(items, path, start, options):
