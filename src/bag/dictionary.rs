@@ -18,7 +18,8 @@
 //!
 //! The frame is found from both ends, so that neither a damaged first record nor a damaged limit
 //! makes all records unreadable. If its checksum does not match, only records with checksums of their
-//! own are decoded with it: no others are known to be right.
+//! own are decoded with it: no others are known to be right. A repair restores it from an intact copy,
+//! which another shard has, if the checksum, or all bytes but the checksum, prove that it was the same.
 #![forbid(unsafe_code)]
 
 use super::frame::{self, FileSource};
@@ -122,16 +123,55 @@ fn offset_from_the_start(file: &dyn File, end: u64) -> Result<Option<(u64, u64)>
     Ok(None)
 }
 
-/// Returns the extent of the stored form from the end of the first record.
-fn offset_before(file: &dyn File, first_end: u64) -> Result<Option<(u64, u64)>> {
-    let mut end = first_end;
-    if let Some(at) = end.checked_sub(MARK_SIZE as u64) {
-        let mut mark = [0; MARK_SIZE];
-        file.read_exact_at(at, &mut mark)?;
-        if Mark::parse(&mark).is_some() {
-            end = at;
+/// Returns the end of the stored form in a first record with this end.
+fn end_before_mark(file: &dyn File, first_end: u64) -> Result<u64> {
+    let Some(at) = first_end.checked_sub(MARK_SIZE as u64) else {
+        return Ok(first_end);
+    };
+    let mut mark = [0; MARK_SIZE];
+    file.read_exact_at(at, &mut mark)?;
+    Ok(Mark::parse(&mark).map_or(first_end, |_| at))
+}
+
+/// Finds a damaged copy of a stored form in the first record. Returns the offset of the bytes that
+/// differ, and what they were.
+///
+/// The copy has the checksum of the form, or all bytes but the checksum, and most bytes in any case:
+/// that proves that it was the same.
+pub fn find_damaged<'a>(
+    file: &dyn File,
+    first_end: u64,
+    form: &'a [u8],
+) -> Result<Option<(u64, &'a [u8])>> {
+    let length = form.len() as u64;
+    let first_frame = frame::frame(&FileSource::new(file, first_end), 0).ok();
+    let before_mark = end_before_mark(file, first_end)?.checked_sub(length);
+    let starts = [Some(0), first_frame.map(|f| f.len), before_mark];
+    for at in starts.into_iter().flatten() {
+        if first_end.checked_sub(at).is_none_or(|rest| rest < length) {
+            continue;
+        }
+        let mut found = alloc::zeroed(form.len())?;
+        file.read_exact_at(at, &mut found)?;
+        let differ = |i: &usize| found.get(*i) != form.get(*i);
+        let different = (0..form.len()).filter(differ).count();
+        let crc_at = form.len() - 4;
+        let is_proved =
+            found.get(crc_at..) == form.get(crc_at..) || found.get(..crc_at) == form.get(..crc_at);
+        if is_proved && different * 2 < form.len() {
+            let first = (0..form.len()).find(differ);
+            let last = (0..form.len()).rfind(differ);
+            return Ok(first
+                .zip(last)
+                .and_then(|(first, last)| Some((at + first as u64, form.get(first..=last)?))));
         }
     }
+    Ok(None)
+}
+
+/// Returns the extent of the stored form from the end of the first record.
+fn offset_before(file: &dyn File, first_end: u64) -> Result<Option<(u64, u64)>> {
+    let end = end_before_mark(file, first_end)?;
     let Some(footer) = end.checked_sub(FOOTER as u64) else {
         return Ok(None);
     };

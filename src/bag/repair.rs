@@ -6,6 +6,8 @@
 //!   done.
 //! - With separate limits, limits that are torn or exceed the records are removed.
 //! - A damaged last limit is corrected if frames or checksums prove its value.
+//! - A damaged stored dictionary is restored from an intact copy, see `dictionary.rs`: that of
+//!   another file of the spec, or the one of the options.
 //! - If a compressed file was truncated or has lost its limits, the intact frames from its
 //!   beginning on become the records, if that is requested (`HOLDALL_OPT_SKIP_DAMAGED`): their
 //!   original number is unknown. The rest of the file is saved in a file beside it.
@@ -15,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 use super::codec::{CODEC_BY_NAME, Codec, Decoder, is_codec_unspecified};
+use super::dictionary;
 use super::limits::{LIMIT, Limits, Tail};
 use super::offset_check;
 use super::shard::{BESIDE, CHECKSUM_SIZE, CHECKSUMS_PREFIX, LIMITS_PREFIX, container};
@@ -42,6 +45,8 @@ pub const REPAIR_OPTIONS: &[Opt] = &[
 ];
 /// Suffix of the name of a file that contains removed bytes.
 const DAMAGED_SUFFIX: &str = ".holdall-damaged";
+/// Number of different dictionaries that one repair knows. A set has one.
+const MAX_DICTIONARIES: usize = 8;
 /// Maximum number of such files per bag.
 const MAX_DAMAGED_FILES: u32 = 100;
 const PIECE: u64 = 1 << 20;
@@ -65,15 +70,20 @@ struct Repair<'a> {
     durable: bool,
     /// Whether intact frames may become the records if their number is unknown.
     take_frames: bool,
+    /// Intact stored forms of dictionaries.
+    dictionaries: &'a [Arc<[u8]>],
 }
 
 /// Repairs the files of a spec one by one. A file of which nothing can be proved does not prevent
 /// the repair of the others; its error is returned.
 pub fn repair(spec: &OsStr, options: &Options) -> Result<Repaired> {
+    let names = spec::expand_nonempty(spec)?;
+    let dictionaries = intact_dictionaries(&names, options);
     let one = |text: &OsString| {
-        locate::locate_for_change(text).and_then(|l| repair_in(&l.folder, &l.name, options))
+        let l = locate::locate_for_change(text)?;
+        repair_with(&l.folder, &l.name, options, &dictionaries)
     };
-    let done: Vec<Result<Repaired>> = spec::expand_nonempty(spec)?.iter().map(one).collect();
+    let done: Vec<Result<Repaired>> = names.iter().map(one).collect();
     done.into_iter().try_fold(Repaired::default(), |all, r| {
         r.map(|r| Repaired {
             retained: all.retained + r.retained,
@@ -83,7 +93,44 @@ pub fn repair(spec: &OsStr, options: &Options) -> Result<Repaired> {
 }
 
 /// Like [`repair`], for a name in a folder.
+#[cfg(any(test, feature = "internals"))]
 pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<Repaired> {
+    let given: Vec<Arc<[u8]>> = given_dictionary(options).into_iter().collect();
+    repair_with(folder, name, options, &given)
+}
+
+/// Returns the stored form of the dictionary in the options, if it can have one.
+fn given_dictionary(options: &Options) -> Option<Arc<[u8]>> {
+    dictionary::to_frame(options.given_bytes(Opt::Dictionary)?).ok()
+}
+
+/// Returns the different stored forms of the dictionary in the options and of those in the files
+/// that are intact. A file that cannot be read has none.
+fn intact_dictionaries(names: &[OsString], options: &Options) -> Vec<Arc<[u8]>> {
+    let of_file = |name: &OsString| {
+        let l = locate::locate(name).ok()?;
+        let file = l.folder.open(&l.name, Access::Read).ok()?;
+        let (size, memory_limit) = (file.size().ok()?, options.memory_limit());
+        let found = dictionary::find(&*file, size, None, memory_limit).ok()??;
+        dictionary::to_frame(&found.bytes)
+            .ok()
+            .filter(|_| found.is_intact)
+    };
+    let mut all: Vec<Arc<[u8]>> = given_dictionary(options).into_iter().collect();
+    for form in names.iter().filter_map(of_file) {
+        if all.len() < MAX_DICTIONARIES && !all.contains(&form) {
+            all.push(form);
+        }
+    }
+    all
+}
+
+fn repair_with(
+    folder: &Arc<dyn Folder>,
+    name: &OsStr,
+    options: &Options,
+    dictionaries: &[Arc<[u8]>],
+) -> Result<Repaired> {
     options.only("holdall_repair", REPAIR_OPTIONS)?;
     folder.writable()?;
     let container = container(folder, name);
@@ -107,16 +154,21 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
         memory_limit: options.memory_limit(),
         durable,
         take_frames: options.get(Opt::SkipDamaged, 0) == 1,
+        dictionaries,
     };
     journal::recover_and_clean(&r.container, r.durable)?;
     if is_codec_unspecified(by, name.as_bytes()) && r.checksums()?.is_none() {
         let records = folder.open(name, Access::Read)?;
         offset_check::refuse_unexpected_frames(&*records, records.size()?)?;
     }
-    match options.get(Opt::BagLimits, 0) {
-        1 => r.repair_separate(),
-        _ => r.tail(),
-    }
+    let is_separate = options.get(Opt::BagLimits, 0) == 1;
+    let done = if is_separate {
+        r.repair_separate()
+    } else {
+        r.tail()
+    }?;
+    r.restore_dictionary(is_separate)?;
+    Ok(done)
 }
 
 impl Repair<'_> {
@@ -373,20 +425,7 @@ impl Repair<'_> {
 
     /// Overwrites the last limit, which the frames or checksums contradict.
     fn repair_last_limit(&self, records: &dyn File, end: u64, size: u64) -> Result<Repaired> {
-        let change = Change {
-            name: self.container.main.clone(),
-            file: Some(records),
-            overwritten: vec![size - LIMIT..size],
-            lengths: size..=size,
-            samples: vec![Sample {
-                at: size - LIMIT,
-                bytes: end.to_le_bytes().to_vec(),
-            }],
-        };
-        self.change(&[change], || {
-            records.write_at(size - LIMIT, &end.to_le_bytes())?;
-            self.sync(records)
-        })?;
+        self.overwrite(records, size, size - LIMIT, &end.to_le_bytes())?;
         Ok(Repaired {
             retained: (size - end) / LIMIT,
             dropped: 0,
@@ -402,6 +441,51 @@ impl Repair<'_> {
                 Err(e)
             }
         }
+    }
+
+    /// Restores a damaged stored dictionary from an intact copy. The limits are intact.
+    fn restore_dictionary(&self, is_separate: bool) -> Result<()> {
+        if self.raw() || self.dictionaries.is_empty() {
+            return Ok(());
+        }
+        let records = self.folder.open(&self.container.main, Access::Write)?;
+        let size = records.size()?;
+        let limits = if is_separate {
+            let limits = self.folder.open(&self.limits_name, Access::Read)?;
+            let count = limits.size()? / LIMIT;
+            Limits::on_disk(limits, 0, count, false)
+        } else {
+            Tail::read(&records, size)?.limits
+        };
+        if limits.count() == 0 {
+            return Ok(());
+        }
+        let first_end = limits.bound(1)?.min(size);
+        for form in self.dictionaries {
+            let damaged = dictionary::find_damaged(&*records, first_end, form)?;
+            if let Some((at, bytes)) = damaged {
+                return self.overwrite(&*records, size, at, bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Overwrites bytes of a file, whose size does not change.
+    fn overwrite(&self, file: &dyn File, size: u64, at: u64, bytes: &[u8]) -> Result<()> {
+        let change = Change {
+            name: self.container.main.clone(),
+            file: Some(file),
+            overwritten: vec![at..at + bytes.len() as u64],
+            lengths: size..=size,
+            samples: vec![Sample {
+                at,
+                bytes: bytes.iter().copied().take(SAMPLE_BYTES).collect(),
+            }],
+        };
+        self.change(&[change], || {
+            file.write_at(at, bytes)?;
+            self.sync(file)
+        })
     }
 
     /// Completes the close of a writer that collects limits in a second file.

@@ -331,7 +331,8 @@ structure!(holdall_repair_result);
 /// - Superchunks: each corrupt chunk becomes zeros and is not saved: copy the file first, or use
 ///   HOLDALL_OPT_DRY_RUN.
 /// - Bags: a corrupt record stays and counts as retained. Despite HOLDALL_OK holdall_verify() still
-///   reports it. To remove it write a new bag.
+///   reports it. To remove it write a new bag. A corrupt dictionary is restored from another file
+///   of the spec, or from HOLDALL_OPT_DICTIONARY, if that is proved to be the same.
 ///
 /// Returns:
 /// - HOLDALL_E_FORMAT: not repairable, or only with HOLDALL_OPT_SKIP_DAMAGED (see the message);

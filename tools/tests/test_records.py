@@ -416,6 +416,15 @@ class Parts(Base):
             self.assertEqual(self.good("cat", "--lengths", name), framed(records))
             self.good("verify", name)
             self.assertLess(self.info(name)["bytes"], self.info("plain.bagz")["bytes"] * 0.8)
+        shard = "given-00000-of-00002.bagz"
+        intact = self.read(shard)
+        middle = intact.index(trained) + len(trained) // 2
+        self.write(shard, intact[:middle] + bytes(64) + intact[middle + 64 :])
+        self.fails("verify", "given@2.bagz")
+        self.good("repair", shard)
+        self.assertNotEqual(self.read(shard), intact)
+        self.good("repair", "given@2.bagz")
+        self.assertEqual(self.read(shard), intact)
         self.write("raw", b"user of the city of Osaka")
         raw = json.loads(self.good("dictionary", "show", "--json", "--dictionary", "raw", "plain.bagz"))
         self.assertEqual((raw["id"], raw["bytes"]), (None, 25))

@@ -317,6 +317,49 @@ fn flips_are_never_a_wrong_record() {
     assert!(read.unaffected.len() <= all.len());
 }
 
+#[test]
+fn a_damaged_dictionary_is_restored_from_a_copy() {
+    let all = lines(0, 40);
+    let folder = memory();
+    let mut stored = options(&[(Opt::BagDictionary, 1)]);
+    stored.set_bytes(Opt::Dictionary, &of_records()).unwrap();
+    let mut w = writer(&folder, Mode::New, &stored).unwrap();
+    all.iter().for_each(|r| w.append(r).unwrap());
+    w.commit().unwrap();
+    let original = bytes(&folder);
+    let form = dictionary::to_frame(&of_records()).unwrap();
+    let at = original.windows(form.len()).position(|w| *w == *form);
+    let extent = at.unwrap()..at.unwrap() + form.len();
+    let last = extent.end - 1;
+    let repaired = |changed: &[usize], dictionary: &[u8]| {
+        let mut damaged = original.clone();
+        changed.iter().for_each(|&i| damaged[i] ^= 1 << (i % 8));
+        let folder = with_bytes(&damaged);
+        let mut o = options(&[]);
+        o.set_bytes(Opt::Dictionary, dictionary).unwrap();
+        let done = repair_in(&folder, OsStr::new(NAME), &o).unwrap();
+        assert_eq!((done.retained, done.dropped), (40, 0));
+        (damaged, bytes(&folder))
+    };
+    for i in extent.clone() {
+        assert!(repaired(&[i], &of_records()).1 == original, "byte {i}");
+    }
+    let many: Vec<usize> = extent
+        .clone()
+        .step_by(3)
+        .filter(|&i| i < last - 3)
+        .collect();
+    assert!(repaired(&many, &of_records()).1 == original);
+    assert!(repaired(&[last - 3, last], &of_records()).1 == original);
+    // nothing proves what it was
+    let (damaged, after) = repaired(&[extent.start + 40, last], &of_records());
+    assert!(after == damaged);
+    let others = lines(5_000, 2_000);
+    let other = crate::bag::train(&others.concat(), &offsets(&others), 1024).unwrap();
+    let (damaged, after) = repaired(&[extent.start + 40], &other);
+    assert!(after == damaged);
+}
+
 /// The readable records of a bag with a corrupt dictionary can be copied, and are intact there.
 #[test]
 fn a_copy_with_a_corrupt_dictionary_has_the_readable_records() {

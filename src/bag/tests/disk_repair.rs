@@ -1,5 +1,6 @@
 //! Repairs of bags under power failures, and of bags that need none.
 
+use super::dictionary::of_records;
 use super::{FORMS, Form, NAME, all, bag, disk_with, go_on, put, small};
 use crate::bag::*;
 use crate::io::sim::{self, Fault, RepairScenario, Scenario, SimDisk, StateCounts, Tally};
@@ -154,15 +155,34 @@ fn damaged() -> Vec<(&'static str, Form, SimDisk, Vec<Vec<u8>>)> {
             b.truncate(b.len() - 1)
         });
     }
+    for separate in [0, 1] {
+        let f = Form {
+            separate,
+            codec: 6,
+            checksums: 2,
+            dictionary: true,
+            name: NAME,
+        };
+        add("the dictionary", f, NAME, 9, &|b| {
+            let dictionary = of_records();
+            let n = dictionary.len();
+            let at = b.windows(n).position(|w| *w == *dictionary).unwrap();
+            b[at + n / 4..at + n / 2].iter_mut().for_each(|b| *b ^= 1);
+        });
+    }
     found
 }
 
 fn options(f: Form) -> Options {
-    Options::new()
+    let mut o = Options::new()
         .with(Opt::Codec, f.codec)
         .unwrap()
         .with(Opt::BagLimits, f.separate)
-        .unwrap()
+        .unwrap();
+    if f.dictionary {
+        o.set_bytes(Opt::Dictionary, &of_records()).unwrap();
+    }
+    o
 }
 
 fn check(what: &str, f: Form, disk: &SimDisk, per_cut: usize, wrong: Option<Fault>) -> Tally {
