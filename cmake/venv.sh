@@ -16,7 +16,8 @@ shift
 [ -x "$folder/bin/python" ] || "${PYTHON:-python3}" -m venv "$folder"
 for list; do
     cmp -s "$here/python/$list.txt" "$folder/$list.txt" && continue
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
+    # most modules are never imported, and compiling all takes longer than installing them
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile \
         --require-hashes -r "$here/python/$list.txt"
     cp "$here/python/$list.txt" "$folder/$list.txt"
 done
