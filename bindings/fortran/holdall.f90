@@ -77,7 +77,7 @@ module holdall
   use holdall_arrays, only: holdall_array, holdall_array_info
   use holdall_tables, only: holdall_table, holdall_table_info
   use holdall_bags, only: holdall_bag, holdall_bag_info, holdall_bag_writer, holdall_records, &
-      holdall_bag_stream, holdall_bag_index
+      holdall_bag_stream, holdall_bag_index, holdall_train_dictionary
   use holdall_parts, only: holdall_part, holdall_parts_commit, holdall_parts_discard, &
       holdall_parts_list
   implicit none

@@ -58,6 +58,7 @@ program content
   call runs()
   call memory()
   call bags()
+  call dictionaries()
   call damaged_records()
   call damage()
   call tables()
@@ -71,6 +72,7 @@ contains
   subroutine get_folder()
     integer :: n
     call get_environment_variable('HOLDALL_TMP', length=n)
+    if (n == 0) error stop 'HOLDALL_TMP: the folder of the test is not set'
     allocate (character(n + 1) :: folder)
     call get_environment_variable('HOLDALL_TMP', folder(:n))
     folder(n + 1:) = '/'
@@ -716,6 +718,42 @@ contains
     call w%commit()
     call b%refresh()
     call expect(b%generation() == 1 .and. b%record_count() == 1001, 'a bag after a commit')
+  end subroutine
+
+  ! A dictionary is trained from records, stored in a bag, and read from it.
+  subroutine dictionaries()
+    type(holdall_bag_writer) :: w
+    type(holdall_bag) :: b
+    type(holdall_options) :: o
+    type(holdall_error) :: err
+    character(:), allocatable :: records, dictionary, stored, record
+    character(46) :: line
+    integer(int64) :: i
+    integer(int64), parameter :: n = 2000
+    records = ''
+    do i = 1, n
+      write (line, '(a, i4, a, i4)') '{"from": "Osaka", "passengers": ', i, ', "id"', mod(i * 7, 10000_int64)
+      records = records // line
+    end do
+    call holdall_train_dictionary(records, [(46_int64, i=1, n)], 2048_int64, dictionary)
+    call expect(len(dictionary) > 256 .and. len(dictionary) <= 2048, 'a trained dictionary')
+    call holdall_train_dictionary(records, [(47_int64, i=1, n)], 2048_int64, stored, err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'lengths beyond the records')
+    call o%set(HOLDALL_OPT_BAG_DICTIONARY, HOLDALL_BAG_DICTIONARY_STORED)
+    call o%set(HOLDALL_OPT_DICTIONARY, dictionary)
+    call w%open(folder // 'dictionary.bagz', HOLDALL_CREATE, o)
+    do i = 1, n
+      call w%append(records(46 * i - 45:46 * i))
+    end do
+    call w%commit()
+    call w%close()
+    call b%open(folder // 'dictionary.bagz')
+    call b%read_dictionary(stored)
+    call b%read(n, record)
+    call expect(stored == dictionary .and. record == records(46 * n - 45:), 'a stored dictionary')
+    call b%open(folder // 'bags.bagz')
+    call b%read_dictionary(stored)
+    call expect(len(stored) == 0, 'no dictionary')
   end subroutine
 
   ! Corrupt records are errors, or empty with HOLDALL_OPT_SKIP_DAMAGED.
