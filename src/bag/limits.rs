@@ -336,6 +336,28 @@ impl Limits {
         ))
     }
 
+    /// Hints that the limits around these records, in ascending order, will be read next.
+    pub fn read_ahead(&self, records: impl Iterator<Item = u64>) -> Result<()> {
+        const PIECE: u64 = offset_cache::PIECE as u64;
+        let Storage::Disk { file, .. } = &self.storage else {
+            return Ok(());
+        };
+        let mut ranges: Vec<(u64, u64)> = alloc::with_capacity(records.size_hint().0)?;
+        for i in records.filter(|&i| self.cached_four(i).is_none()) {
+            // the piece that is cached, and what it lacks of the neighbours
+            let piece = i - i % PIECE;
+            let Some((_, from, to)) = self.span(piece, piece.saturating_add(PIECE - 1)) else {
+                return Ok(());
+            };
+            match ranges.last_mut() {
+                Some(last) if from <= last.1 => last.1 = to,
+                _ => ranges.push((from, to)),
+            }
+        }
+        file.read_ahead(&ranges);
+        Ok(())
+    }
+
     /// Returns an error if the file has changed since it was opened. Must be called after limits
     /// are read and before they are used. One call is enough for a batch.
     pub fn check_unchanged(&self) -> Result<()> {

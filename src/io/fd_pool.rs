@@ -199,6 +199,13 @@ impl File for PooledFile {
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         self.with(|f| f.read_at(at, dst))
     }
+    fn read_ahead(&self, ranges: &[(u64, u64)]) {
+        // reading reports the error
+        let _ = self.with(|f| {
+            f.read_ahead(ranges);
+            Ok(())
+        });
+    }
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
         self.with(|f| f.write_at(at, src))
     }

@@ -134,6 +134,10 @@ impl File for MappedFile {
         }
     }
 
+    fn read_ahead(&self, ranges: &[(u64, u64)]) {
+        self.file.read_ahead(ranges);
+    }
+
     fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {
         Err(super::read_only(self.name()))
     }

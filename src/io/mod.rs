@@ -141,6 +141,9 @@ pub trait File: Send + Sync {
     }
     /// Hints that these bytes will be read: a mapped file prefetches them into the processor cache.
     fn prefetch(&self, _from: u64, _to: u64) {}
+    /// Hints that these ranges will be read next. Unless the first of them is in the page cache, the
+    /// system begins to read all of them, so that their reads wait at the same time.
+    fn read_ahead(&self, _ranges: &[(u64, u64)]) {}
     /// Returns whether the file is provided by the caller's functions.
     fn is_foreign(&self) -> bool {
         false

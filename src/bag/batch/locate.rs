@@ -23,6 +23,8 @@ const CHECKSUMS_GAP: u64 = 512;
 
 /// Number of scattered records to prefetch.
 pub const AHEAD: usize = 4;
+/// Number of scattered records from which on they are read ahead if they are not in the page cache.
+const FEW: usize = 4;
 
 /// Returns a predicate: the records of two items are at most `gap` apart.
 fn near(gap: u64) -> impl Fn(&Item, &Item) -> bool {
@@ -110,6 +112,9 @@ impl Task<'_> {
             return Ok(());
         };
         let limits = self.shard.limits();
+        if items.len() >= FEW {
+            limits.read_ahead(items.iter().map(|i| i.local))?;
+        }
         *extents = alloc::with_capacity(items.len())?;
         let mut all_sure = true;
         for group in items.chunk_by(near(LIMITS_GAP)) {
@@ -191,6 +196,7 @@ impl Task<'_> {
         {
             return Ok(());
         }
+        self.read_ahead()?;
         let mut k = 0;
         while let Some(group) = self.next_group(&mut k) {
             budget.check_cancelled()?;
@@ -200,6 +206,20 @@ impl Task<'_> {
                 self.fetch_group(&group, budget)?;
             }
         }
+        Ok(())
+    }
+
+    /// Hints that the groups of scattered records will be read next.
+    fn read_ahead(&self) -> Result<()> {
+        if self.len() < FEW || matches!(self.records, TaskRecords::Run { .. }) {
+            return Ok(());
+        }
+        let mut ranges = alloc::with_capacity(self.len())?;
+        let mut k = 0;
+        while let Some(group) = self.next_group(&mut k) {
+            ranges.push((group.from, group.to));
+        }
+        self.shard.file().read_ahead(&ranges);
         Ok(())
     }
 

@@ -2,10 +2,11 @@
 //! unreadable sector.
 
 use crate::bag::{Bag, Mode, ShardPath, Writer};
-use crate::error::Status;
+use crate::error::{Result, Status};
 use crate::io::functions::{FunctionError, FunctionResult, Functions, FunctionsFolder};
+use crate::io::lock::Lock;
 use crate::io::sim::SimDisk;
-use crate::io::{Access, Folder};
+use crate::io::{Access, File, Folder};
 use crate::options::{Opt, Options};
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
@@ -164,5 +165,101 @@ fn an_unreadable_sector_affects_only_its_record() {
             }
         }
         assert_eq!(stream.next_record().unwrap(), None);
+    }
+}
+
+/// Ranges that were announced (true) and read, in order.
+type Events = Arc<Mutex<Vec<(bool, u64, u64)>>>;
+
+/// A folder, and a file, that record what is announced and read.
+struct Watched<T: ?Sized>(Arc<T>, Events);
+
+impl Folder for Watched<dyn Folder> {
+    fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
+        let file = self.0.open(name, access)?;
+        Ok(Arc::new(Watched(file, self.1.clone())))
+    }
+    fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
+        self.0.rename(from, to)
+    }
+    fn remove(&self, name: &OsStr) -> Result<()> {
+        self.0.remove(name)
+    }
+    fn sync(&self) -> Result<()> {
+        self.0.sync()
+    }
+    fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
+        self.0.identity(name)
+    }
+    fn lock(&self, name: &OsStr) -> Result<Lock> {
+        self.0.lock(name)
+    }
+    fn show(&self, name: &OsStr) -> String {
+        self.0.show(name)
+    }
+}
+
+impl File for Watched<dyn File> {
+    fn size(&self) -> Result<u64> {
+        self.0.size()
+    }
+    fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
+        let range = (false, at, at + dst.len() as u64);
+        self.1.lock().unwrap().push(range);
+        self.0.read_at(at, dst)
+    }
+    fn read_ahead(&self, ranges: &[(u64, u64)]) {
+        let ranges = ranges.iter().map(|&(from, to)| (true, from, to));
+        self.1.lock().unwrap().extend(ranges);
+    }
+    fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
+        self.0.write_at(at, src)
+    }
+    fn set_size(&self, size: u64) -> Result<()> {
+        self.0.set_size(size)
+    }
+    fn sync(&self) -> Result<()> {
+        self.0.sync()
+    }
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn identity(&self) -> u64 {
+        self.0.identity()
+    }
+    fn modified(&self) -> Result<u64> {
+        self.0.modified()
+    }
+}
+
+#[test]
+fn scattered_records_and_their_limits_are_announced_before_they_are_read() {
+    for codec in FORMS {
+        let folder: Arc<dyn Folder> = Arc::new(SimDisk::default());
+        let options = Options::new().with(Opt::Codec, codec).unwrap();
+        let unchecked = options.clone().with(Opt::Checksum, 0).unwrap();
+        let mut w = Writer::open_in(&folder, OsStr::new("x"), Mode::New, &unchecked).unwrap();
+        (0..20_000).for_each(|i| w.append(&record(i)).unwrap());
+        w.commit().unwrap();
+        let events = Events::default();
+        let watched: Arc<dyn Folder> = Arc::new(Watched(folder, events.clone()));
+        let bag = Bag::open_in(&[ShardPath::new(watched, "x")], &options).unwrap();
+        events.lock().unwrap().clear();
+        let numbers: Vec<u64> = (0..200).map(|k| k * 7 % 200 * 97 + 5).collect();
+        let got = bag.read_indices(&numbers).unwrap();
+        assert!(got.iter().eq(numbers.iter().map(|&i| record(i))));
+        let events = events.lock().unwrap();
+        let mut announced: Vec<(u64, u64)> = Vec::new();
+        let mut reads = 0;
+        for &(is_announcement, from, to) in &*events {
+            if is_announcement {
+                announced.push((from, to));
+            } else {
+                reads += 1;
+                let is_known = announced.iter().any(|a| a.0 <= from && to <= a.1);
+                assert!(is_known, "{from} to {to} of {codec}");
+            }
+        }
+        assert!(reads >= 200, "{reads} reads of {codec}");
     }
 }
