@@ -8,6 +8,7 @@ other content.
 """
 
 import collections
+import importlib
 import multiprocessing
 import os
 import pathlib
@@ -72,6 +73,8 @@ def by_bagz(path):
     ]
 
 
+# Imported before the processes that read are forked: importing takes longer than reading.
+PEERS = "bagz", "bcolz", "blosc2", "theirs"
 READERS = {
     "x.blp": by_bloscpack,
     "x.b2frame": by_blosc2,
@@ -117,6 +120,12 @@ def see(reader, path, new, pipe):
 
 @unittest.skipUnless(shutil.which("strace"), "there is no strace")
 class AfterAKill(test_crash.Crash):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for module in PEERS:
+            importlib.import_module(module)
+
     def read_state(self, reader, path, new):
         here, there = multiprocessing.Pipe(False)
         child = multiprocessing.get_context("fork").Process(
