@@ -62,7 +62,8 @@ def python(folder):
     """Returns the page of the package: mkdocstrings replaces each line that begins with colons."""
     module = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
     out = ["# Python reference", ast.get_docstring(module)]
-    public = next(one.value for one in module.body if isinstance(one, ast.Assign))
+    assigned = [one for one in module.body if isinstance(one, ast.Assign)]
+    public = next(one.value for one in assigned if ast.unparse(one.targets[0]) == "__all__")
     public = {one.value for one in ast.walk(public) if isinstance(one, ast.Constant)}
     imports = [one for one in module.body if isinstance(one, ast.ImportFrom)]
     out += [
