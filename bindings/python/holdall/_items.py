@@ -10,6 +10,11 @@ from ._tables import Table
 from ._whole import identify
 
 
+def of_a_task(options):
+    """Returns options with one thread by default: an engine runs as many tasks as processors."""
+    return {"threads": 1, **options}
+
+
 def opened(source, options):
     """Returns an open bag, array or table.
 

@@ -20,6 +20,7 @@ import os
 import re
 
 from . import Bag, BagPart, commit_parts
+from ._items import of_a_task
 
 
 class _Source(iobase.BoundedSource):
@@ -61,13 +62,13 @@ class ReadFromBagz(apache_beam.PTransform):
     """Reads the records of a bag or a set.
 
     file_pattern: a spec, or a Bag that is open for reading, such as a slice. coder: decodes each
-    record. options: as for holdall.Bag().
+    record. options: as for holdall.Bag(); threads is 1 by default.
     """
 
     def __init__(self, file_pattern, coder=coders.BytesCoder(), **options):
         super().__init__()
         if not isinstance(file_pattern, Bag):
-            file_pattern = Bag(os.fspath(file_pattern), **options)
+            file_pattern = Bag(os.fspath(file_pattern), **of_a_task(options))
         self._source = _Source(file_pattern, coder)
 
     def expand(self, begin):

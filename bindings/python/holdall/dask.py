@@ -25,6 +25,7 @@ import uuid
 import numpy as np
 
 from . import Array, ArrayPart, Bag, BagPart, _errors, commit_parts
+from ._items import of_a_task
 
 
 def from_array(path, chunks=None, **options):
@@ -32,11 +33,11 @@ def from_array(path, chunks=None, **options):
 
     path: a path, or an Array that is open for reading, such as a slice or the column of a table.
     chunks: the chunks of Dask, as dask.array.from_array() takes them; None: those of the file.
-    options: as for holdall.Array().
+    options: as for holdall.Array(), but one thread by default.
 
     Raises TypeError for an array of Python objects, and the errors of opening.
     """
-    array = path if isinstance(path, Array) else Array(path, **options)
+    array = path if isinstance(path, Array) else Array(path, **of_a_task(options))
     if array.dtype is None:
         raise _errors.TypeError(f"{path}: an array of Python objects has no dtype for Dask")
     chunks = array.chunk_shape if chunks is None else chunks
@@ -45,7 +46,6 @@ def from_array(path, chunks=None, **options):
 
 
 def _records(bag, first, count):
-    """Yields records. Dask leaves out `list` around it where a list is not needed."""
     return iter(bag[first : first + count])
 
 
@@ -53,15 +53,15 @@ def bag(spec, npartitions=None, **options):
     """Returns a dask.bag.Bag of the records of a bag or a set, in order.
 
     spec: a spec, or a Bag that is open for reading, such as a slice. npartitions: the number of
-    partitions, at most; None: four per processor. options: as for holdall.Bag().
+    partitions, at most; None: four per processor. options: as for holdall.Bag(), but one thread.
     """
-    opened = spec if isinstance(spec, Bag) else Bag(spec, **options)
+    opened = spec if isinstance(spec, Bag) else Bag(spec, **of_a_task(options))
     splits = opened.splits(npartitions or 4 * (os.cpu_count() or 1))
     if not splits:
         return dask.bag.from_sequence([], npartitions=1)
     name = f"holdall-{dask.base.tokenize(opened, splits)}"
-    reads = [(_records, opened, split.first, split.count) for split in splits]
-    graph = {(name, i): (list, read) for i, read in enumerate(reads)}
+    # Dask leaves out `list` where no list is needed
+    graph = {(name, i): (list, (_records, opened, *split[:2])) for i, split in enumerate(splits)}
     return dask.bag.Bag(graph, name, len(splits))
 
 
@@ -85,9 +85,7 @@ def _write_boxes(x, path, start, options):
         length % chunk == 0 for lengths, chunk in zip(x.chunks, chunks) for length in lengths[:-1]
     )
     x = x if aligned else x.rechunk(chunks)
-    first = [
-        [at + sum(lengths[:i]) for i in range(len(lengths))] for at, lengths in zip(start, x.chunks)
-    ]
+    first = [[at + sum(n[:i]) for i in range(len(n))] for at, n in zip(start, x.chunks)]
     write = dask.delayed(_write_box)
     blocks = zip(x.to_delayed().ravel(), itertools.product(*first))
     commit_parts(path, dask.compute(*(write(items, path, at, options) for items, at in blocks)))

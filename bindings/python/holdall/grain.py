@@ -10,18 +10,27 @@ try:
 except ImportError as error:
     raise ImportError("holdall.grain needs Grain: pip install 'holdall[grain]'") from error
 
-from . import _items
+from . import Array, Bag, Table, _items
+
+
+def _options(source, options):
+    """Grain reads in several threads or processes: each uses one thread by default."""
+    is_open = isinstance(source, (Array, Bag, Table))
+    return options if is_open else _items.of_a_task(options)
 
 
 class Source(_items.Items, grain.sources.RandomAccessDataSource):
     """A data source of records of a bag (bytes), rows of an array, or rows of a table (dicts).
 
     source: a path, a spec of a bag, or a Bag, Array or Table that is open for reading, such as a
-    slice. columns: names of columns of a table; None: all. options: as for opening. Workers get it
-    pickled, as the path and the options.
+    slice. columns: names of columns of a table; None: all. options: as for opening; threads is 1 by
+    default, because Grain reads in several. Workers get it pickled, as the path and the options.
 
     Raises TypeError for containers of other kinds, KeyError if there is no such column.
     """
+
+    def __init__(self, source, columns=None, **options):
+        super().__init__(source, columns, **_options(source, options))
 
     def _getitems(self, indices):
         """Reads a batch in one call, for the batched reads of Grain."""
@@ -42,7 +51,7 @@ class Batches(grain.sources.RandomAccessDataSource):
     """
 
     def __init__(self, source, batch_size, seed=0, epochs=1, columns=None, **options):
-        items = _items.Items(source, columns, **options)
+        items = _items.Items(source, columns, **_options(source, options))
         self._batches, self._epochs = _items.Batches(items, batch_size, seed, 0, 1), epochs
 
     def __len__(self):

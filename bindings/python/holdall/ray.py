@@ -24,6 +24,7 @@ import functools
 import os
 
 from . import Array, ArrayPart, Bag, BagPart, Table, TablePart, commit_parts
+from ._items import of_a_task
 
 
 def _read(handle, split):
@@ -73,9 +74,9 @@ def read_bag(spec, ray_options=None, **options):
     """Returns a dataset of the records of a bag or a set, in the column "record" of bytes.
 
     ray_options: a dict of arguments of ray.data.read_datasource(), such as override_num_blocks.
-    options: as for holdall.Bag().
+    options: as for holdall.Bag(); threads is 1 by default, as for tables and arrays.
     """
-    return ray.data.read_datasource(_Source(Bag(spec, **options)), **(ray_options or {}))
+    return ray.data.read_datasource(_Source(Bag(spec, **of_a_task(options))), **(ray_options or {}))
 
 
 def read_table(path, columns=None, ray_options=None, **options):
@@ -84,7 +85,7 @@ def read_table(path, columns=None, ray_options=None, **options):
     columns: names of columns; None: all. Others are not read. ray_options: as for read_bag().
     options: as for holdall.Table().
     """
-    table = Table(path, **options)
+    table = Table(path, **of_a_task(options))
     table = table if columns is None else table.slice(columns=columns)
     return ray.data.read_datasource(_Source(table), **(ray_options or {}))
 
@@ -94,7 +95,7 @@ def read_array(path, ray_options=None, **options):
 
     ray_options: as for read_bag(). options: as for holdall.Array().
     """
-    return ray.data.read_datasource(_Source(Array(path, **options)), **(ray_options or {}))
+    return ray.data.read_datasource(_Source(Array(path, **of_a_task(options))), **(ray_options or {}))
 
 
 class _Sink(ray.data.Datasink):

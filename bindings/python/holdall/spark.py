@@ -40,7 +40,7 @@ def _opened(options):
     """Returns the bag or table that is to be read."""
     options = _options(options)
     path, columns = options.pop("path"), options.pop("columns", None)
-    handle = _items.opened(path, options)
+    handle = _items.opened(path, _items.of_a_task(options))
     if isinstance(handle, Table):
         return handle if columns is None else handle.slice(columns=columns.split(","))
     if not isinstance(handle, Bag) or columns is not None:
