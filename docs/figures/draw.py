@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: draw.py    draws codecs.svg, filters.svg and chunks.svg
+"""usage: draw.py    draws codecs.svg, filters.svg, chunks.svg and dictionaries.svg
 
 The files are written beside this one, from the measurements of measure.sh.
 `draw.py --check` draws nothing, and fails if one of them differs from the measurements.
@@ -165,6 +165,48 @@ def chunks():
     return picture.done()
 
 
+def dictionaries():
+    """Draws size and speed of short records: one line per size of the dictionary, with points for
+    the levels."""
+    rows = read("dictionaries.csv")
+    kinds = list(dict.fromkeys(row["dictionary"] for row in rows))
+    names = {"text": "text, 200 bytes", "flights": "flights as JSON"}
+    picture = Picture(760, 590, "Size and speed of short records, with dictionaries")
+    for column, data in enumerate(names):
+        some = [row for row in rows if row["data"] == data]
+        most = max(float(row["ratio"]) for row in some) * 1.05
+        for line, (what, title) in enumerate((("write", "Writing"), ("random", "Reading at random"))):
+            x0, y0, width, height = 50 + column * 375, 45 + line * 285, 310, 195
+            speeds = [math.log10(float(row[what])) for row in some]
+            low, top = math.floor(min(speeds) * 5) / 5, math.ceil(max(speeds) * 5) / 5
+            point = lambda ratio, took: (
+                x0 + (ratio - 1) / (most - 1) * width,
+                y0 + height - (math.log10(took) - low) / (top - low) * height,
+            )  # noqa: E731
+            picture.text(x0, y0 - 22, f"{title}: {names[data]}", "title")
+            picture.text(x0 - 6, y0 - 6, "µs", "dim end")
+            for took in (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200):
+                if low <= math.log10(took) <= top:
+                    picture.line(x0, point(1, took)[1], x0 + width, point(1, took)[1])
+                    picture.text(x0 - 6, point(1, took)[1] + 4, f"{took:g}", "dim end")
+            step = 0.5 if most < 5 else 2
+            for ratio in (1 + n * step for n in range(int((most - 1) / step) + 1)):
+                picture.text(point(ratio, 1)[0], y0 + height + 16, f"{ratio:g}", "dim middle")
+            picture.text(x0 + width, y0 + height + 32, "times smaller", "dim end")
+            for i, kind in enumerate(kinds):
+                points = [
+                    point(float(row["ratio"]), float(row[what]))
+                    for row in some
+                    if row["dictionary"] == kind
+                ]
+                picture.path(points, f"c{i}")
+    for i, kind in enumerate(kinds):
+        name = f"{int(kind) >> 10} KiB" if int(kind) else "no dictionary"
+        picture.text(50 + i * 120, 580, name, f"c{i} title")
+    picture.text(750, 580, "each line: level 1, 3, 9, 19", "dim end")
+    return picture.done()
+
+
 def shown(microseconds):
     return (
         f"{microseconds / 1000:.0f} ms"
@@ -178,6 +220,7 @@ def main():
         ("codecs.svg", codecs()),
         ("filters.svg", filters()),
         ("chunks.svg", chunks()),
+        ("dictionaries.svg", dictionaries()),
     ):
         file = HERE / name
         if sys.argv[1:] == ["--check"]:

@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: measure.sh PREFIX
 #
-# Repeats the measurements for docs/choosing.md: codecs.csv and chunks.csv, in this folder. Takes
-# one to two minutes; needs an idle machine. Then `draw.py` draws the charts.
+# Repeats the measurements for docs/choosing.md: codecs.csv, chunks.csv and dictionaries.csv, in this
+# folder. Takes some minutes; needs an idle machine, and NumPy. Then `draw.py` draws the charts.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$(cd "$1" && pwd)
@@ -18,3 +18,5 @@ for column in temp dewp humid wind_dir wind_speed precip pressure visib; do
 done
 "$scratch/measure" codecs "$scratch/numbers.raw" "$scratch" >"$here/codecs.csv"
 "$scratch/measure" chunks "$scratch" >"$here/chunks.csv"
+"${PYTHON:-python3}" "$here/../../tests/bench/dictionaries.py" "$prefix/share/holdall/python" \
+    >"$here/dictionaries.csv"

@@ -48,6 +48,7 @@ import holdall_c
 import zstd_alone
 from common import CODECS, MAP, NONE, READ, version
 from rows import Part, Row, publish
+from texts import text
 
 SETS = {
     "text200": (1_000_000, 200, 100_000, 1_000),
@@ -92,19 +93,7 @@ class Data:
         self.count = max(2 * self.batch, int(count * SCALE))
         self.random = max(2 * self.batch, int(random * SCALE))
         rng = np.random.default_rng(size)
-        syllables = [
-            a + b
-            for a in "b d f g k l m n p r s t v st tr ch th".split()
-            for b in "a e i o u ai ea ou an er in on".split()
-        ]
-        vocabulary = np.array(
-            ["".join(rng.choice(syllables, size=n)) + " " for n in rng.integers(1, 5, size=20_000)]
-        )
-        rank = np.arange(1, len(vocabulary) + 1)
-        weights = 1 / (rank + 2.7)
-        book = "".join(
-            rng.choice(vocabulary, size=4_000_000, p=weights / weights.sum()).tolist()
-        ).encode()
+        book = text(rng)
         sizes = (
             np.clip(rng.normal(size, size / 4, size=self.count), 20, 2 * size).astype(np.int64)
             if size < 1000
