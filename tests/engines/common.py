@@ -24,6 +24,21 @@ import holdall  # noqa: E402
 KILLS = int(os.environ.get("HOLDALL_KILLS", "3"))
 
 
+def signal_to(pid, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def children(parents):
+    """Yields the processes that these have started."""
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            # after the name, which may have spaces: the state and the parent
+            parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+            if int(parent) in parents:
+                yield int(process.name)
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -83,13 +98,21 @@ class Case(unittest.TestCase):
         return [line.decode() for line in printed if line.endswith(b"\n")]
 
     def kill(self, started):
-        """Kills a program and its workers, also those that have a process group of their own."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(started.pid, signal.SIGKILL)
+        """Kills a program and all that it has started, also what has a session of its own.
+
+        Each process is stopped first, so that it starts no further one meanwhile.
+        """
+        family = set()
+        while found := {started.pid, *children(family)} - family:
+            for pid in found:
+                signal_to(pid, signal.SIGSTOP)
+            family |= found
+        for pid in family:
+            signal_to(pid, signal.SIGKILL)
+        # those whose parent had ended before
         while running := list(self.processes()):
             for pid in running:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                signal_to(pid, signal.SIGKILL)
 
     def processes(self):
         """Yields the processes of a program, which run in the folder of the test."""
