@@ -336,26 +336,26 @@ impl Limits {
         ))
     }
 
-    /// Hints that the limits around these records, in ascending order, will be read next.
-    pub fn read_ahead(&self, records: impl Iterator<Item = u64>) -> Result<()> {
+    /// Hints that the limits around these records, in ascending order, will be read next. Does
+    /// nothing if the first of them that are not in memory are in the page cache.
+    pub fn read_ahead(&self, records: impl Iterator<Item = u64> + Clone) {
         const PIECE: u64 = offset_cache::PIECE as u64;
-        let Storage::Disk { file, .. } = &self.storage else {
-            return Ok(());
+        // the piece that is cached, and what it lacks of the neighbours
+        let piece = |i: u64| self.span(i - i % PIECE, (i - i % PIECE).saturating_add(PIECE - 1));
+        let unknown = records.filter(|&i| self.cached_four(i).is_none());
+        let Some(first) = unknown.clone().next() else {
+            return;
         };
-        let mut ranges: Vec<(u64, u64)> = alloc::with_capacity(records.size_hint().0)?;
-        for i in records.filter(|&i| self.cached_four(i).is_none()) {
-            // the piece that is cached, and what it lacks of the neighbours
-            let piece = i - i % PIECE;
-            let Some((_, from, to)) = self.span(piece, piece.saturating_add(PIECE - 1)) else {
-                return Ok(());
-            };
-            match ranges.last_mut() {
-                Some(last) if from <= last.1 => last.1 = to,
-                _ => ranges.push((from, to)),
-            }
+        if piece(first).is_none_or(|(file, from, _)| file.is_cached(from)) {
+            return;
         }
-        file.read_ahead(&ranges);
-        Ok(())
+        let mut end = 0;
+        unknown.filter_map(piece).for_each(|(file, from, to)| {
+            if to > end {
+                file.begin_reading(from, to);
+                end = to;
+            }
+        });
     }
 
     /// Returns an error if the file has changed since it was opened. Must be called after limits

@@ -199,10 +199,13 @@ impl File for PooledFile {
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         self.with(|f| f.read_at(at, dst))
     }
-    fn read_ahead(&self, ranges: &[(u64, u64)]) {
+    fn is_cached(&self, at: u64) -> bool {
         // reading reports the error
+        self.with(|f| Ok(f.is_cached(at))).unwrap_or(true)
+    }
+    fn begin_reading(&self, from: u64, to: u64) {
         let _ = self.with(|f| {
-            f.read_ahead(ranges);
+            f.begin_reading(from, to);
             Ok(())
         });
     }

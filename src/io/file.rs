@@ -586,13 +586,12 @@ impl File for LocalFile {
         Ok(done)
     }
 
-    fn read_ahead(&self, ranges: &[(u64, u64)]) {
-        let is_cached = |&(from, _): &(u64, u64)| os::is_cached(&self.file, from);
-        if !ranges.first().is_none_or(is_cached) {
-            for &(from, to) in ranges {
-                os::begin_reading(&self.file, from, to);
-            }
-        }
+    fn is_cached(&self, at: u64) -> bool {
+        os::is_cached(&self.file, at)
+    }
+
+    fn begin_reading(&self, from: u64, to: u64) {
+        os::begin_reading(&self.file, from, to);
     }
 
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {

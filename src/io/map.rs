@@ -134,8 +134,12 @@ impl File for MappedFile {
         }
     }
 
-    fn read_ahead(&self, ranges: &[(u64, u64)]) {
-        self.file.read_ahead(ranges);
+    fn is_cached(&self, at: u64) -> bool {
+        self.file.is_cached(at)
+    }
+
+    fn begin_reading(&self, from: u64, to: u64) {
+        self.file.begin_reading(from, to);
     }
 
     fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {

@@ -141,9 +141,12 @@ pub trait File: Send + Sync {
     }
     /// Hints that these bytes will be read: a mapped file prefetches them into the processor cache.
     fn prefetch(&self, _from: u64, _to: u64) {}
-    /// Hints that these ranges will be read next. Unless the first of them is in the page cache, the
-    /// system begins to read all of them, so that their reads wait at the same time.
-    fn read_ahead(&self, _ranges: &[(u64, u64)]) {}
+    /// Returns whether reading at this offset does not wait for a disk, as far as that is known.
+    fn is_cached(&self, _at: u64) -> bool {
+        true
+    }
+    /// Hints that a range will be read: the system begins to read it into its page cache.
+    fn begin_reading(&self, _from: u64, _to: u64) {}
     /// Returns whether the file is provided by the caller's functions.
     fn is_foreign(&self) -> bool {
         false

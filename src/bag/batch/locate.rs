@@ -113,7 +113,7 @@ impl Task<'_> {
         };
         let limits = self.shard.limits();
         if items.len() >= FEW {
-            limits.read_ahead(items.iter().map(|i| i.local))?;
+            limits.read_ahead(items.iter().map(|i| i.local));
         }
         *extents = alloc::with_capacity(items.len())?;
         let mut all_sure = true;
@@ -196,7 +196,7 @@ impl Task<'_> {
         {
             return Ok(());
         }
-        self.read_ahead()?;
+        self.read_ahead();
         let mut k = 0;
         while let Some(group) = self.next_group(&mut k) {
             budget.check_cancelled()?;
@@ -209,18 +209,19 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Hints that the groups of scattered records will be read next.
-    fn read_ahead(&self) -> Result<()> {
+    /// Hints that the groups of scattered records will be read next, unless the first is in the page
+    /// cache.
+    fn read_ahead(&self) {
         if self.len() < FEW || matches!(self.records, TaskRecords::Run { .. }) {
-            return Ok(());
+            return;
         }
-        let mut ranges = alloc::with_capacity(self.len())?;
-        let mut k = 0;
-        while let Some(group) = self.next_group(&mut k) {
-            ranges.push((group.from, group.to));
+        let (file, mut k) = (self.shard.file(), 0);
+        let mut groups = std::iter::from_fn(|| self.next_group(&mut k));
+        let Some(first) = groups.next() else { return };
+        if !file.is_cached(first.from) {
+            file.begin_reading(first.from, first.to);
+            groups.for_each(|group| file.begin_reading(group.from, group.to));
         }
-        self.shard.file().read_ahead(&ranges);
-        Ok(())
     }
 
     /// Reads the bytes around several records. If that fails, reads each record separately to find

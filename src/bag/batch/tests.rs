@@ -208,9 +208,11 @@ impl File for Watched<dyn File> {
         self.1.lock().unwrap().push(range);
         self.0.read_at(at, dst)
     }
-    fn read_ahead(&self, ranges: &[(u64, u64)]) {
-        let ranges = ranges.iter().map(|&(from, to)| (true, from, to));
-        self.1.lock().unwrap().extend(ranges);
+    fn is_cached(&self, _: u64) -> bool {
+        false
+    }
+    fn begin_reading(&self, from: u64, to: u64) {
+        self.1.lock().unwrap().push((true, from, to));
     }
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
         self.0.write_at(at, src)
