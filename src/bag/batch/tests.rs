@@ -2,11 +2,10 @@
 //! unreadable sector.
 
 use crate::bag::{Bag, Mode, ShardPath, Writer};
-use crate::error::{Result, Status};
+use crate::error::Status;
 use crate::io::functions::{FunctionError, FunctionResult, Functions, FunctionsFolder};
-use crate::io::lock::Lock;
-use crate::io::sim::SimDisk;
-use crate::io::{Access, File, Folder};
+use crate::io::sim::{Counting, Record, SimDisk};
+use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
@@ -168,69 +167,18 @@ fn an_unreadable_sector_affects_only_its_record() {
     }
 }
 
-/// Ranges that were announced (true) and read, in order.
-type Events = Arc<Mutex<Vec<(bool, u64, u64)>>>;
-
-/// A folder, and a file, that record what is announced and read.
-struct Watched<T: ?Sized>(Arc<T>, Events);
-
-impl Folder for Watched<dyn Folder> {
-    fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
-        let file = self.0.open(name, access)?;
-        Ok(Arc::new(Watched(file, self.1.clone())))
-    }
-    fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
-        self.0.rename(from, to)
-    }
-    fn remove(&self, name: &OsStr) -> Result<()> {
-        self.0.remove(name)
-    }
-    fn sync(&self) -> Result<()> {
-        self.0.sync()
-    }
-    fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
-        self.0.identity(name)
-    }
-    fn lock(&self, name: &OsStr) -> Result<Lock> {
-        self.0.lock(name)
-    }
-    fn show(&self, name: &OsStr) -> String {
-        self.0.show(name)
-    }
+/// A range that was announced or read.
+enum Use {
+    Announced(u64, u64),
+    Read(u64, u64),
 }
 
-impl File for Watched<dyn File> {
-    fn size(&self) -> Result<u64> {
-        self.0.size()
+impl Record for Use {
+    fn of_read(from: u64, to: u64) -> Use {
+        Use::Read(from, to)
     }
-    fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
-        let range = (false, at, at + dst.len() as u64);
-        self.1.lock().unwrap().push(range);
-        self.0.read_at(at, dst)
-    }
-    fn is_cached(&self, _: u64) -> bool {
-        false
-    }
-    fn begin_reading(&self, from: u64, to: u64) {
-        self.1.lock().unwrap().push((true, from, to));
-    }
-    fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
-        self.0.write_at(at, src)
-    }
-    fn set_size(&self, size: u64) -> Result<()> {
-        self.0.set_size(size)
-    }
-    fn sync(&self) -> Result<()> {
-        self.0.sync()
-    }
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-    fn identity(&self) -> u64 {
-        self.0.identity()
-    }
-    fn modified(&self) -> Result<u64> {
-        self.0.modified()
+    fn of_hint(from: u64, to: u64) -> Option<Use> {
+        Some(Use::Announced(from, to))
     }
 }
 
@@ -243,23 +191,23 @@ fn scattered_records_and_their_limits_are_announced_before_they_are_read() {
         let mut w = Writer::open_in(&folder, OsStr::new("x"), Mode::New, &unchecked).unwrap();
         (0..20_000).for_each(|i| w.append(&record(i)).unwrap());
         w.commit().unwrap();
-        let events = Events::default();
-        let watched: Arc<dyn Folder> = Arc::new(Watched(folder, events.clone()));
+        let uses = Arc::new(Mutex::new(Vec::new()));
+        let watched: Arc<dyn Folder> = Arc::new(Counting(folder, uses.clone()));
         let bag = Bag::open_in(&[ShardPath::new(watched, "x")], &options).unwrap();
-        events.lock().unwrap().clear();
+        uses.lock().unwrap().clear();
         let numbers: Vec<u64> = (0..200).map(|k| k * 7 % 200 * 97 + 5).collect();
         let got = bag.read_indices(&numbers).unwrap();
         assert!(got.iter().eq(numbers.iter().map(|&i| record(i))));
-        let events = events.lock().unwrap();
         let mut announced: Vec<(u64, u64)> = Vec::new();
         let mut reads = 0;
-        for &(is_announcement, from, to) in &*events {
-            if is_announcement {
-                announced.push((from, to));
-            } else {
-                reads += 1;
-                let is_known = announced.iter().any(|a| a.0 <= from && to <= a.1);
-                assert!(is_known, "{from} to {to} of {codec}");
+        for file_use in uses.lock().unwrap().iter() {
+            match *file_use {
+                Use::Announced(from, to) => announced.push((from, to)),
+                Use::Read(from, to) => {
+                    reads += 1;
+                    let is_known = announced.iter().any(|a| a.0 <= from && to <= a.1);
+                    assert!(is_known, "{from} to {to} of {codec}");
+                }
             }
         }
         assert!(reads >= 200, "{reads} reads of {codec}");

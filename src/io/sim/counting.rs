@@ -1,4 +1,4 @@
-//! A folder and a file that record how much is read.
+//! A folder and a file that record what is read.
 #![forbid(unsafe_code)]
 
 use crate::error::Result;
@@ -7,13 +7,30 @@ use crate::io::{Access, File, Folder};
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex};
 
-/// A folder that records the length of each read of its files.
-pub struct Counting(pub Arc<dyn Folder>, pub Arc<Mutex<Vec<usize>>>);
+/// What is recorded of a use of a file.
+pub trait Record: Send + Sized + 'static {
+    /// Returns the record of a read of a range.
+    fn of_read(from: u64, to: u64) -> Self;
+    /// Returns the record of the hint that a range will be read, if hints are recorded.
+    fn of_hint(_from: u64, _to: u64) -> Option<Self> {
+        None
+    }
+}
 
-/// A file that records the length of each read.
-pub struct Counted(pub Arc<dyn File>, pub Arc<Mutex<Vec<usize>>>);
+/// The length of each read.
+impl Record for usize {
+    fn of_read(from: u64, to: u64) -> usize {
+        (to - from) as usize
+    }
+}
 
-impl Folder for Counting {
+/// A folder that records the uses of its files.
+pub struct Counting<R>(pub Arc<dyn Folder>, pub Arc<Mutex<Vec<R>>>);
+
+/// A file that records its uses, and is not in the page cache.
+pub struct Counted<R>(pub Arc<dyn File>, pub Arc<Mutex<Vec<R>>>);
+
+impl<R: Record> Folder for Counting<R> {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         Ok(Arc::new(Counted(
             self.0.open(name, access)?,
@@ -40,13 +57,20 @@ impl Folder for Counting {
     }
 }
 
-impl File for Counted {
+impl<R: Record> File for Counted<R> {
     fn size(&self) -> Result<u64> {
         self.0.size()
     }
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
-        self.1.lock().unwrap().push(dst.len());
+        let read = R::of_read(at, at + dst.len() as u64);
+        self.1.lock().unwrap().push(read);
         self.0.read_at(at, dst)
+    }
+    fn is_cached(&self, _: u64) -> bool {
+        false
+    }
+    fn begin_reading(&self, from: u64, to: u64) {
+        self.1.lock().unwrap().extend(R::of_hint(from, to));
     }
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
         self.0.write_at(at, src)
