@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ._native import attribute_from_json, attribute_to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import ItemsView, Iterator
 
 
 class Attributes(MutableMapping[str, Any]):
@@ -45,8 +45,14 @@ class Attributes(MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(self._handle.raw_attrs)
 
+    def items(self) -> ItemsView[str, Any]:
+        """Returns names and values, read with one call."""
+        format = self._handle._format
+        raw = self._handle.raw_attrs
+        return {name: decoded(format, value) for name, value in raw.items()}.items()
+
     def __repr__(self) -> str:
-        return repr(dict(self))
+        return repr(dict(self.items()))
 
 
 def decoded(format, stored):

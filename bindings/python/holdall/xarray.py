@@ -62,7 +62,7 @@ class _Items(BackendArray):
 
 def _variable(array, name, dims):
     """Returns the variable of an array whose dimensions have these names by default."""
-    attrs = dict(array.attrs)
+    attrs = dict(array.attrs.items())
     given = attrs.pop(DIMENSIONS, None)
     if given is not None:
         if not isinstance(given, list) or not all(isinstance(d, str) for d in given):
@@ -94,7 +94,7 @@ def _variables_of_table(path, variable, options):
         column = table[name]
         inner = [f"{name}_dim_{axis}" for axis in range(1, column.ndim)]
         variables[name] = _variable(column, name, ["row", *inner])
-    return variables, dict(table.attrs), table.close
+    return variables, dict(table.attrs.items()), table.close
 
 
 class Backend(BackendEntrypoint):
