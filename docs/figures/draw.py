@@ -56,6 +56,45 @@ class Picture:
         return "\n".join(self.parts + ["</svg>"]) + "\n"
 
 
+class Panel:
+    """A part of a picture: ratios from left to right, another number upwards, by its logarithm.
+
+    corner: of the upper left. ratios, numbers: the least and the greatest.
+    """
+
+    def __init__(self, picture, corner, size, ratios, numbers):
+        self.picture, self.corner, self.size = picture, corner, size
+        self.ratios, self.numbers = ratios, [math.log10(n) for n in numbers]
+
+    def point(self, ratio, number):
+        (x0, y0), (width, height) = self.corner, self.size
+        (least, most), (low, top) = self.ratios, self.numbers
+        return (
+            x0 + (ratio - least) / (most - least) * width,
+            y0 + height - (math.log10(number) - low) / (top - low) * height,
+        )
+
+    def frame(self, title, unit, numbers, ratios):
+        """Draws what surrounds the lines. numbers, ratios: those with a mark."""
+        (x0, y0), (width, height), text = self.corner, self.size, self.picture.text
+        text(x0, y0 - 22, title, "title")
+        for number in numbers:
+            y = self.point(self.ratios[0], number)[1]
+            self.picture.line(x0, y, x0 + width, y)
+            text(x0 - 6, y + 4, f"{number:g}", "dim end")
+        text(x0 - 6, y0 - 6, unit, "dim end")
+        for ratio in ratios:
+            text(self.point(ratio, 1)[0], y0 + height + 16, f"{ratio:g}", "dim middle")
+        text(x0 + width, y0 + height + 32, "times smaller", "dim end")
+
+    def lines(self, rows, key, kinds, what):
+        """Draws a line per kind, through the points of its rows."""
+        for i, kind in enumerate(kinds):
+            some = [row for row in rows if row[key] == kind]
+            points = [self.point(float(row["ratio"]), float(row[what])) for row in some]
+            self.picture.path(points, f"c{i}")
+
+
 def read(name):
     with open(HERE / name, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
@@ -71,33 +110,16 @@ def codecs():
         ratios = [float(row["ratio"]) for row in some]
         least, most = math.floor(min(ratios) * 0.9), max(ratios) * 1.05
         for line, what in enumerate(("write", "read")):
-            x0, y0, width, height = 50 + column * 375, 45 + line * 300, 310, 205
-            top, low = math.log10(8000), math.log10(1.5 if what == "write" else 200)
-            point = lambda ratio, speed: (
-                x0 + (ratio - least) / (most - least) * width,
-                y0 + height - (math.log10(speed) - low) / (top - low) * height,
-            )  # noqa: E731
-            picture.text(
-                x0,
-                y0 - 22,
+            numbers = 1.5 if what == "write" else 200, 8000
+            corner, size = (50 + column * 375, 45 + line * 300), (310, 205)
+            panel = Panel(picture, corner, size, (least, most), numbers)
+            panel.frame(
                 f"{'Writing' if what == 'write' else 'Reading'} {DATA[data]}, filter {BEST[data]}",
-                "title",
+                "MB/s",
+                [speed for speed in (2, 10, 50, 200, 500, 1000, 2000, 5000) if speed > numbers[0]],
+                [n / 2 for n in range(2 * least, int(2 * most) + 1, 2 if most > 6 else 1)],
             )
-            for speed in (2, 10, 50, 200, 500, 1000, 2000, 5000):
-                if math.log10(speed) > low:
-                    picture.line(x0, point(least, speed)[1], x0 + width, point(least, speed)[1])
-                    picture.text(x0 - 6, point(least, speed)[1] + 4, speed, "dim end")
-            picture.text(x0 - 6, y0 - 6, "MB/s", "dim end")
-            for ratio in (n / 2 for n in range(2 * least, int(2 * most) + 1, 2 if most > 6 else 1)):
-                picture.text(point(ratio, 1000)[0], y0 + height + 16, f"{ratio:g}", "dim middle")
-            picture.text(x0 + width, y0 + height + 32, "times smaller", "dim end")
-            for i, kind in enumerate(kinds):
-                points = [
-                    point(float(row["ratio"]), float(row[what]))
-                    for row in some
-                    if row["codec"] == kind
-                ]
-                picture.path(points, f"c{i}")
+            panel.lines(some, "codec", kinds, what)
     for i, kind in enumerate(kinds):
         picture.text(50 + i * 80, 610, kind, f"c{i} title")
     picture.text(750, 610, "each line: level 1, 5, 9", "dim end")
@@ -176,30 +198,18 @@ def dictionaries():
         some = [row for row in rows if row["data"] == data]
         most = max(float(row["ratio"]) for row in some) * 1.05
         for line, (what, title) in enumerate((("write", "Writing"), ("random", "Reading at random"))):
-            x0, y0, width, height = 50 + column * 375, 45 + line * 285, 310, 195
-            speeds = [math.log10(float(row[what])) for row in some]
-            low, top = math.floor(min(speeds) * 5) / 5, math.ceil(max(speeds) * 5) / 5
-            point = lambda ratio, took: (
-                x0 + (ratio - 1) / (most - 1) * width,
-                y0 + height - (math.log10(took) - low) / (top - low) * height,
-            )  # noqa: E731
-            picture.text(x0, y0 - 22, f"{title}: {names[data]}", "title")
-            picture.text(x0 - 6, y0 - 6, "µs", "dim end")
-            for took in (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200):
-                if low <= math.log10(took) <= top:
-                    picture.line(x0, point(1, took)[1], x0 + width, point(1, took)[1])
-                    picture.text(x0 - 6, point(1, took)[1] + 4, f"{took:g}", "dim end")
+            took = [float(row[what]) for row in some]
+            numbers = 0.9 * min(took), 1.1 * max(took)
+            corner, size = (50 + column * 375, 45 + line * 285), (310, 195)
+            panel = Panel(picture, corner, size, (1, most), numbers)
             step = 0.5 if most < 5 else 2
-            for ratio in (1 + n * step for n in range(int((most - 1) / step) + 1)):
-                picture.text(point(ratio, 1)[0], y0 + height + 16, f"{ratio:g}", "dim middle")
-            picture.text(x0 + width, y0 + height + 32, "times smaller", "dim end")
-            for i, kind in enumerate(kinds):
-                points = [
-                    point(float(row["ratio"]), float(row[what]))
-                    for row in some
-                    if row["dictionary"] == kind
-                ]
-                picture.path(points, f"c{i}")
+            panel.frame(
+                f"{title}: {names[data]}",
+                "µs",
+                [n for n in (1, 2, 5, 10, 20, 50, 100) if numbers[0] <= n <= numbers[1]],
+                [1 + n * step for n in range(int((most - 1) / step) + 1)],
+            )
+            panel.lines(some, "dictionary", kinds, what)
     for i, kind in enumerate(kinds):
         name = f"{int(kind) >> 10} KiB" if int(kind) else "no dictionary"
         picture.text(50 + i * 120, 580, name, f"c{i} title")

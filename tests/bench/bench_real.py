@@ -14,9 +14,7 @@ codec alone decodes the chunks that bcolz wrote, from memory.
 import gzip
 import io
 import os
-import pathlib
 import shutil
-import zipfile
 
 import bcolz
 import blosc
@@ -31,10 +29,10 @@ import columns as tables
 import common
 import from_python
 from common import CODECS, MAP, NONE, READ, bind, timed, version
-from rows import ROOT, Part, Row, publish, table
+from rows import Part, Row, publish, table
+from texts import DATA, FLIGHTS, flights
 
-DATA = pathlib.Path(os.environ.get("HOLDALL_DATA") or ROOT.parent / "shared" / "data")
-FLIGHTS, VOLUME = DATA / "nyc-flights-2013.csv.zip", DATA / "mri-4d.nii.gz"
+VOLUME = DATA / "mri-4d.nii.gz"
 ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "table records volume").split()
 THREADS, LEVEL = 2, 5
 # of the volume: shape, chunks, blocks; the offset of its items
@@ -43,12 +41,6 @@ bench_b2nd.DATA[KIND] = (2, 24, 96, 128), (1, 12, 48, 64), (1, 3, 48, 64)
 TIMES = 5
 ROWS = {10: 100, 1000: 100, 100_000: 3}
 GOALS = dict(read=2, rows={10: 20, 1000: 20, 100_000: 4}, write=1.3)
-
-
-def flights():
-    """The text of the table: a line of names, and one for each flight."""
-    with zipfile.ZipFile(FLIGHTS) as archive:
-        return archive.read("flights.csv")
 
 
 def size(path):

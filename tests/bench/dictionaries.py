@@ -4,28 +4,24 @@ Prints, for docs/figures/dictionaries.csv, what short records take with stored d
 several sizes and levels of zstd, with one thread: their stored size by that of their content, and
 microseconds per record to write all, to read all in batches, and to read 1,000 at random at once.
 
-MODULE is the folder of the Python module. The flights are those of nyc-flights-2013.csv.zip in the
-folder HOLDALL_DATA, as bench_real.py describes.
+MODULE is the folder of the Python module. texts.py has the records.
 """
 
 import csv
 import io
 import json
 import os
-import pathlib
 import sys
 import tempfile
 import time
-import zipfile
 
 import numpy as np
-from texts import text
+from texts import flights, text
 
 sys.path.insert(0, sys.argv[1])
 
 import holdall  # noqa: E402
 
-DATA = pathlib.Path(os.environ.get("HOLDALL_DATA", pathlib.Path(__file__).parents[2] / "../shared/data"))
 COUNT, BATCH, ROUNDS = 100_000, 1_000, 3
 SIZES = 0, 16 << 10, 110 << 10
 LEVELS = 1, 3, 9, 19
@@ -39,10 +35,9 @@ def pieces():
     return [book[a : a + n] for a, n in zip(starts.tolist(), sizes.tolist())]
 
 
-def flights():
-    with zipfile.ZipFile(DATA / "nyc-flights-2013.csv.zip") as archive:
-        rows = csv.DictReader(io.TextIOWrapper(archive.open("flights.csv"), "utf-8"))
-        return [json.dumps(row).encode() for row, _ in zip(rows, range(COUNT))]
+def lines():
+    rows = csv.DictReader(io.TextIOWrapper(io.BytesIO(flights()), "utf-8"))
+    return [json.dumps(row).encode() for row, _ in zip(rows, range(COUNT))]
 
 
 def best(call):
@@ -85,7 +80,7 @@ def measure(records, path, size, level):
 def main():
     print("data,dictionary,level,ratio,write,scan,random")
     with tempfile.TemporaryDirectory(prefix="holdall-bench-") as folder:
-        for name, records in (("text", pieces()), ("flights", flights())):
+        for name, records in (("text", pieces()), ("flights", lines())):
             for size in SIZES:
                 for level in LEVELS:
                     found = measure(records, os.path.join(folder, "records.bagz"), size, level)
