@@ -49,6 +49,8 @@ enum Storage {
         unchanged: Option<u64>,
         /// Cache of limits of single records, if reading them takes system calls.
         cache: Option<OffsetCache>,
+        /// What the last limit is without the room after its record (see [`super::room`]).
+        last: Option<u64>,
     },
     Memory(Vec<u64>),
 }
@@ -114,7 +116,15 @@ impl Limits {
                 base,
                 unchanged,
                 cache,
+                last: None,
             },
+        }
+    }
+
+    /// Leaves out the room after the last record, which ends at `end`: a later commit overwrites it.
+    pub fn leave_out_room(&mut self, end: u64) {
+        if let Storage::Disk { last, .. } = &mut self.storage {
+            *last = Some(end);
         }
     }
 
@@ -301,7 +311,10 @@ impl Limits {
 
     /// Reads the bytes of the limits from `from` on.
     fn fetch(&self, from: u64, dst: &mut [u8]) -> Result<()> {
-        let Storage::Disk { file, base, .. } = &self.storage else {
+        let Storage::Disk {
+            file, base, last, ..
+        } = &self.storage
+        else {
             return Ok(());
         };
         let at = base.saturating_add(from.saturating_mul(LIMIT));
@@ -311,6 +324,11 @@ impl Limits {
         {
             Some(b) => dst.copy_from_slice(b),
             None => file.read_cached(at, dst)?,
+        }
+        if let Some(last) = last.filter(|_| from + dst.len() as u64 / LIMIT == self.count)
+            && let Some(limit) = dst.last_chunk_mut()
+        {
+            *limit = last.to_le_bytes();
         }
         Ok(())
     }

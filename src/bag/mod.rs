@@ -22,6 +22,7 @@ mod offset_cache;
 mod offset_check;
 mod read;
 mod repair;
+mod room;
 pub mod shard;
 pub mod spec;
 mod splits;

@@ -15,6 +15,7 @@ use super::dictionary;
 use super::frame::{self, FileSource, READ_AHEAD, Source};
 use super::interleave::{MARK_SIZE, Mark};
 use super::limits::{LIMIT, Tail};
+use super::room;
 use super::shard::{CHECKSUM_SIZE, Shard};
 use crate::alloc;
 use crate::checksum::crc32;
@@ -23,16 +24,18 @@ use crate::io::File;
 use crate::slice::SliceExt;
 
 /// Returns the end of the frames that begin at `from`: `expected` if a frame ends there, otherwise
-/// the first position without a valid frame. Limits can look like a skippable frame.
-fn end_of_frames(src: &impl Source, from: u64, expected: u64) -> u64 {
-    let mut at = from;
+/// the first position without a valid frame. Limits can look like a skippable frame. Also returns the
+/// start of the last frame if it is skippable.
+fn end_of_frames(src: &impl Source, from: u64, expected: u64) -> (u64, Option<u64>) {
+    let (mut at, mut skippable) = (from, None);
     while let Ok(f) = frame::frame(src, at) {
+        skippable = f.skippable.then_some(at);
         at += f.len;
         if at == expected {
             break;
         }
     }
-    at
+    (at, skippable)
 }
 
 /// Returns whether the integers from `from` on are limits: ascending and at most `from`. A few may
@@ -73,25 +76,26 @@ fn fetch_around(file: &dyn File, start: u64, end: u64, size: u64) -> Result<bool
         .map(|()| true)
 }
 
-/// Returns an error if the last limit of a compressed file of `size` bytes is damaged. The caller
-/// must verify that the file has not changed meanwhile.
+/// Returns the end of the last record of a compressed file of `size` bytes, without the room after
+/// it, or an error if the last limit is damaged. The caller must verify that the file has not
+/// changed meanwhile.
 pub fn last_limit(
     file: &dyn File,
     tail: &Tail,
     size: u64,
     decoder: &Decoder,
     memory_limit: u64,
-) -> Result<()> {
+) -> Result<u64> {
     let end = tail.end;
     let Some((_, before)) = tail.last.split_last() else {
-        return Ok(());
+        return Ok(end);
     };
     // the first record begins at 0
     let first_start = (before.len() < 3).then_some(&0);
     let mut starts = before.iter().rev().chain(first_start);
     let start = starts.find(|&&b| b <= end).copied();
     if !fetch_around(file, start.unwrap_or(end), end, size)? {
-        return Ok(());
+        return Ok(end);
     }
     let source = FileSource::new(file, size);
     if let Some(start) = start.filter(|start| end - start < READ_AHEAD as u64 - LIMIT) {
@@ -100,7 +104,7 @@ pub fn last_limit(
     let mut first = [0; LIMIT as usize];
     source.get(end, &mut first)?;
     let first = u64::from_le_bytes(first);
-    if first > end && (end == 0 || frame::begins(first)) {
+    if first > end && (end == 0 || frame::begins(first) || room::begins(&source, end)?) {
         return Err(fail!(
             Format,
             "{}: the last limit says that the limits begin at {end}, but records are there: the file was truncated, or the limit is damaged",
@@ -124,16 +128,19 @@ pub fn last_limit(
         ));
     }
     let Some(start) = start else {
-        return Ok(());
+        return Ok(end);
     };
-    let found = end_of_frames(&source, start, end);
+    let (found, skippable) = end_of_frames(&source, start, end);
     // A damaged frame may appear to end elsewhere. Only a frame that decodes disproves a limit.
     let across =
         found > end || (found > start && found < end && look_like_limits(file, found, size)?);
     if across && decodes(file, start, found, decoder, memory_limit) {
         return disagree(found);
     }
-    Ok(())
+    match skippable {
+        Some(at) if found == end && room::is_at(&source, (at, end))? => Ok(at),
+        _ => Ok(end),
+    }
 }
 
 /// Returns whether these bytes decode as one record.
@@ -235,7 +242,7 @@ pub fn find_end(
 
 /// Returns the limits of the frames from the beginning of the file on. Each record is one frame
 /// with the skippable frames after it. A skippable frame is included only before another frame, or if
-/// it is a dictionary or the interleave mark: the bytes after the records may look like one.
+/// it is a dictionary, the interleave mark or room: the bytes after the records may look like one.
 pub fn frames_from_the_beginning(
     file: &dyn File,
     size: u64,
@@ -250,7 +257,10 @@ pub fn frames_from_the_beginning(
             let is_mark = f.len == MARK_SIZE as u64
                 && source.get(at - f.len, &mut mark)?
                 && Mark::parse(&mark).is_some();
-            let is_ours = is_mark || dictionary::is_intact(file, (at - f.len, at), memory_limit)?;
+            let extent = (at - f.len, at);
+            let is_ours = is_mark
+                || room::is_at(&source, extent)?
+                || dictionary::is_intact(file, extent, memory_limit)?;
             if let (Some(last), true) = (limits.last_mut(), is_ours) {
                 (*last, intact_end) = (at, at);
             }

@@ -109,10 +109,7 @@ impl Shard {
             records = snap.open(&c.main, options.access)?;
             bytes = records.as_opened()?.size;
             let tail = Tail::read(&records, bytes).map_err(|e| hint(e, c))?;
-            if decoder.codec() == Codec::Zstd {
-                offset_check::last_limit(&*records, &tail, bytes, decoder, options.memory_limit)?;
-            }
-            (limits, end) = (tail.limits, tail.end);
+            (limits, end) = Shard::at_tail(&*records, tail, bytes, decoder, options.memory_limit)?;
         }
         let (mut checksums, mut checksums_size) = (None, 0);
         if decoder.codec() == Codec::None {
@@ -145,6 +142,26 @@ impl Shard {
             bytes,
             memory_limit: options.memory_limit,
         })
+    }
+
+    /// Returns the limits at the tail of a file of `size` bytes and the end of the records, which for
+    /// compressed ones are verified.
+    fn at_tail(
+        file: &dyn File,
+        tail: Tail,
+        size: u64,
+        decoder: &Decoder,
+        memory_limit: u64,
+    ) -> Result<(Limits, u64)> {
+        if decoder.codec() == Codec::None {
+            return Ok((tail.limits, tail.end));
+        }
+        let end = offset_check::last_limit(file, &tail, size, decoder, memory_limit)?;
+        let mut limits = tail.limits;
+        if end < tail.end {
+            limits.leave_out_room(end);
+        }
+        Ok((limits, end))
     }
 
     fn separate(snap: &Snapshot<'_>, c: &Container, access: Access) -> Result<(Limits, u64)> {

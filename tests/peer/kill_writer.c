@@ -9,7 +9,7 @@
 
 #define POOL 65536
 #define LONGEST 40000
-#define RECORDS 60000 /* are enough */
+#define RECORDS 60000 /* more are enough */
 
 static uint8_t pool[POOL];
 static uint64_t generation;
@@ -74,8 +74,9 @@ int main(int argc, char **argv)
     holdall_options_free(options);
 
     uint64_t i = holdall_bag_writer_record_count(writer);
+    const uint64_t enough = i + RECORDS;
     report(0, i);
-    while (i < RECORDS) {
+    while (i < enough) {
         for (uint64_t left = records_more(); left > 0;) {
             if (random_below(2)) {
                 check(holdall_bag_writer_append(writer, data, record(i, data), &err), "append");

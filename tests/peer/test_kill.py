@@ -21,6 +21,8 @@ TRIALS = {
     ("separate", "replace"): 24,
 }
 SET_TRIALS = {("tail", "append"): 24, ("separate", "append"): 24, ("tail", "replace"): 12}
+ROOM_TRIALS = {("tail", "append"): 24}
+MIN_RECORDS_FOR_ROOM = 8192
 SHARDS = 4
 KILLS_A_FILE = 8
 POOL, LONGEST = 65536, 40000
@@ -232,6 +234,32 @@ class Files(File):
                 self.test.tally["recovered by the writer of one shard"] += 1
 
 
+class WithRoom(File):
+    """A bag with so many records that its limits have room before them."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.zstd, self.name = True, "x.bagz"
+        self.path = self.folder / self.name
+        options = {}
+        if self.has_dictionary:
+            options["bag_dictionary"] = h.BAG_DICTIONARY_STORED
+            options["dictionary"] = self.test.dictionary
+        with h.Writer(self.path, h.CREATE, **options) as w:
+            w.append_many(self.content(1).first(MIN_RECORDS_FOR_ROOM))
+            w.commit()
+        self.state, self.next_generation = (1, MIN_RECORDS_FOR_ROOM), 2
+
+    def look(self, may_be):
+        super().look(may_be)
+        if self.state[1] > MIN_RECORDS_FOR_ROOM:
+            stored = self.path.read_bytes()
+            end = int.from_bytes(stored[-8:], "little")
+            begin = int.from_bytes(stored[-16:-8], "little")
+            if b"holdroom" in stored[begin:end]:
+                self.test.tally["room was left"] += 1
+
+
 class KillBag(Kill):
     writer = "kill_writer.c"
 
@@ -253,12 +281,13 @@ class KillBag(Kill):
         def make(number, rng):
             return of(self, limits_of, what == "replace", number, rng)
 
-        trials = int(
-            os.environ.get("HOLDALL_KILLS", (TRIALS if of is File else SET_TRIALS)[limits, what])
-        )
-        self.trials(
-            f"{'' if of is File else 'set '}{limits} {what}", trials, KILLS_A_FILE, 0.3, make
-        )
+        prefix, numbers = {
+            File: ("", TRIALS),
+            Files: ("set ", SET_TRIALS),
+            WithRoom: ("room ", ROOM_TRIALS),
+        }[of]
+        trials = int(os.environ.get("HOLDALL_KILLS", numbers[limits, what]))
+        self.trials(f"{prefix}{limits} {what}", trials, KILLS_A_FILE, 0.3, make)
 
     def test_append_tail_survives_kills(self):
         self.kill("tail", "append")
@@ -271,6 +300,10 @@ class KillBag(Kill):
 
     def test_replace_separate_survives_kills(self):
         self.kill("separate", "replace")
+
+    def test_append_with_room_survives_kills(self):
+        self.kill("tail", "append", WithRoom)
+        self.assertGreater(self.tally["room was left"], 0)
 
     def test_set_append_tail_survives_kills(self):
         self.kill("tail", "append", Files)

@@ -4,6 +4,7 @@ mod copy;
 mod dictionary;
 mod disk_repair;
 mod disk_set;
+mod room;
 
 use super::*;
 use crate::error::Error;
@@ -226,6 +227,19 @@ fn scenes(f: Form) -> Vec<(String, SimDisk, Act)> {
             act(Mode::Replace, new.clone()),
         ),
     ];
+    if f.codec != 0 && f.separate == 0 {
+        let with_room = || disk_with(f, &small(0, 12));
+        s.push((
+            "append into room".into(),
+            with_room(),
+            act(Mode::Append, new.clone()),
+        ));
+        s.push((
+            "append beyond room".into(),
+            with_room(),
+            act(Mode::Append, small(30, 25)),
+        ));
+    }
     let (lost, retained) = (old.clone(), new);
     let after_one_that_did_not: Act = Box::new(move |folder| {
         let mut w = writer(&folder, Mode::Append, f)?;

@@ -532,8 +532,9 @@ impl Writer {
         self.committed += std::mem::take(&mut self.uncommitted);
         // The commit is durable and visible from here on. A later failure only makes this writer
         // unusable.
+        let codec = self.encoding.codec;
         for shard in &mut self.shards {
-            if (fresh || shard.uncommitted > 0) && shard.after_commit().is_err() {
+            if (fresh || shard.uncommitted > 0) && shard.after_commit(codec).is_err() {
                 self.session.mark_broken();
             }
         }

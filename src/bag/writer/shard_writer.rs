@@ -7,11 +7,13 @@ use crate::bag::codec::{Codec, Decoder};
 use crate::bag::dictionary::Dictionary;
 use crate::bag::interleave::{MARK_SIZE, Mark, TURNS_PREFIX};
 use crate::bag::limits::{LIMIT, Tail};
+use crate::bag::room;
 use crate::bag::shard::{CHECKSUM_SIZE, CHECKSUMS_PREFIX, LIMITS_PREFIX, Shard, ShardOptions};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{Change, Container, SAMPLE_BYTES, Sample, Session};
 use crate::io::{Access, File};
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Number of bytes that are moved at once.
@@ -46,10 +48,21 @@ struct Base {
     records: Arc<dyn File>,
     limits: Option<Arc<dyn File>>,
     checksums: Option<Arc<dyn File>>,
-    /// End of the committed records.
+    /// Whether a compressed record may have room after it.
+    is_compressed: bool,
+    /// End of the committed records, before the room after them.
     end: u64,
     /// Length of the records file when it was opened or last committed.
     size: u64,
+}
+
+/// Where the next commit puts records into a file with limits at its tail.
+struct Placement {
+    /// End of the records.
+    end: u64,
+    /// Old and new offset of the limits; between the end of the records and it is room.
+    limits_were_at: u64,
+    limits_at: u64,
 }
 
 /// The files that the first commit of a new bag renames and removes.
@@ -222,7 +235,7 @@ impl ShardWriter {
         }
         let dictionary = shard.dictionary()?.cloned();
         drop(shard);
-        self.base = Some(self.open_base(end)?);
+        self.base = Some(self.open_base(end, decoder.codec())?);
         self.retarget();
         Ok((protected, dictionary))
     }
@@ -266,7 +279,7 @@ impl ShardWriter {
         }
     }
 
-    fn open_base(&self, end: u64) -> Result<Base> {
+    fn open_base(&self, end: u64, codec: Codec) -> Result<Base> {
         let open = |prefix| {
             self.container
                 .folder
@@ -290,6 +303,7 @@ impl ShardWriter {
                 None
             },
             checksums,
+            is_compressed: codec == Codec::Zstd,
             end,
             size,
         })
@@ -461,8 +475,8 @@ impl ShardWriter {
             None => Change {
                 name: self.container.main.clone(),
                 file: Some(&*base.records),
-                overwritten: vec![base.end..u64::MAX],
-                lengths: base.size..=base.end + self.records.len() + count * LIMIT,
+                overwritten: self.overwritten(base),
+                lengths: base.size..=self.placement(base).limits_at + count * LIMIT,
                 samples: vec![Sample {
                     at: base.end,
                     bytes: self.records.first(SAMPLE_BYTES)?,
@@ -482,6 +496,37 @@ impl ShardWriter {
             });
         }
         Ok(())
+    }
+
+    /// Returns where the uncommitted records and the limits come, with limits at the tail.
+    fn placement(&self, base: &Base) -> Placement {
+        let count = self.committed + self.uncommitted;
+        let limits_were_at = base.size - self.committed * LIMIT;
+        let end = base.end + self.records.len();
+        let had_room = base.end < limits_were_at;
+        let fits = end == limits_were_at || end + room::HEADER as u64 <= limits_were_at;
+        let limits_at = match base.is_compressed {
+            true if had_room && fits => limits_were_at,
+            // never back: readers see by its length that the file changes
+            true if end < limits_were_at => end + room::size_before(count).max(room::HEADER as u64),
+            true => end + room::size_before(count),
+            false => end,
+        };
+        Placement {
+            end,
+            limits_were_at,
+            limits_at,
+        }
+    }
+
+    /// Returns the committed bytes that a commit overwrites, with limits at the tail.
+    fn overwritten(&self, base: &Base) -> Vec<Range<u64>> {
+        let to = self.placement(base);
+        if base.end == to.limits_were_at || to.limits_at != to.limits_were_at {
+            return vec![base.end..u64::MAX];
+        }
+        let header = (to.limits_at - to.end).min(room::HEADER as u64);
+        vec![base.end..to.end + header, base.size - LIMIT..base.size]
     }
 
     /// Returns an error if another writer, which cannot have held the lock, has changed the files.
@@ -523,19 +568,13 @@ impl ShardWriter {
         let Some(base) = &self.base else {
             return Ok(false);
         };
-        let (old, new_end) = (self.committed, base.end + self.records.len());
+        let old = self.committed;
         if let Some(limits) = &base.limits {
             self.limits.copy_to(&**limits, old * LIMIT)?;
             session.sync(&**limits)?;
         } else {
-            // The length is changed first: readers detect by it that limits are about to be
-            // overwritten.
-            let records = &*base.records;
-            records.set_size(new_end + (old + self.uncommitted) * LIMIT)?;
-            move_limits(records, base.end, new_end, old * LIMIT)?;
-            self.records.copy_to(records, base.end)?;
-            self.limits.copy_to(records, new_end + old * LIMIT)?;
-            session.sync(records)?;
+            self.write_before_limits(base)?;
+            session.sync(&*base.records)?;
         }
         if self.with_checksums {
             let checksums = match &base.checksums {
@@ -548,8 +587,32 @@ impl ShardWriter {
         Ok(self.with_checksums && base.checksums.is_none())
     }
 
+    /// Writes the uncommitted records before the limits, which move unless there is room.
+    fn write_before_limits(&self, base: &Base) -> Result<()> {
+        let (records, to) = (&*base.records, self.placement(base));
+        let limit_at = |i: u64| to.limits_at + i * LIMIT;
+        let (old, count) = (self.committed, self.committed + self.uncommitted);
+        // The length is changed first: readers detect by it that limits are about to be
+        // overwritten.
+        records.set_size(limit_at(count))?;
+        if to.limits_at != to.limits_were_at {
+            move_limits(records, to.limits_were_at, to.limits_at, old * LIMIT)?;
+        }
+        if base.end < to.limits_were_at {
+            // the last record ended after its room
+            records.write_at(limit_at(old - 1), &base.end.to_le_bytes())?;
+        }
+        self.records.copy_to(records, base.end)?;
+        self.limits.copy_to(records, limit_at(old))?;
+        if to.end < to.limits_at {
+            records.write_at(to.end, &room::header(to.limits_at - to.end))?;
+            records.write_at(limit_at(count - 1), &to.limits_at.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
     /// Updates the state after a durable commit.
-    pub fn after_commit(&mut self) -> Result<()> {
+    pub fn after_commit(&mut self, codec: Codec) -> Result<()> {
         self.committed += std::mem::take(&mut self.uncommitted);
         let end = self.end();
         match self.base.take() {
@@ -557,7 +620,7 @@ impl ShardWriter {
                 // The temporary files have become the bag.
                 [self.records, self.limits, self.checksums] =
                     sinks(&self.container, self.max_buffered);
-                self.base = Some(self.open_base(end)?);
+                self.base = Some(self.open_base(end, codec)?);
             }
             Some(mut b) => {
                 b.end = end;
