@@ -171,7 +171,7 @@ type Act = Box<dyn Fn(Arc<dyn Folder>) -> Result<()>>;
 fn scenes(f: Form) -> Vec<(String, SimDisk, Act)> {
     let old = small(0, 7);
     let new = small(50, 5);
-    let big: Vec<Vec<u8>> = (0..3).map(|i| record(90 + i, 700_000)).collect();
+    let big: Vec<Vec<u8>> = (0..3).map(|i| record(90 + i, 60_000)).collect(); // more than is buffered
     let act = |mode, records: Vec<Vec<u8>>| -> Act {
         Box::new(move |folder| put(folder, mode, f, &records))
     };
