@@ -449,12 +449,13 @@ class Pieces(Commands):
 
     def open_container(self, kind, path, mode="r", **options):
         options |= dict(threads=1)
-        if kind != "bag":
+        if not kind.startswith("bag"):
             cls = holdall.Array if kind in ("array", "dataset") else holdall.Schunk
             return cls(str(path), mode, **options)
         if mode == "r":
             return holdall.Bag(str(path), **options)
-        return holdall.BagWriter(str(path), mode, codec="none", **options)
+        codec = "none" if kind == "bag" else "zstd"
+        return holdall.BagWriter(str(path), mode, codec=codec, **options)
 
     def open(self, kind, path, times):
         self.open_container(kind, path).close()
@@ -462,7 +463,7 @@ class Pieces(Commands):
 
     def read(self, kind, path, times):
         with self.open_container(kind, path) as container:
-            if kind == "bag":
+            if kind.startswith("bag"):
                 count, read = len(container), container.__getitem__
             elif isinstance(container, holdall.Schunk):
                 count, read = container.chunk_count, container.read_chunk

@@ -3,7 +3,8 @@
  *
  * usage: scaling           reads commands and answers each with a line
  *
- * KIND: bag, schunk (a Bloscpack file), frame, array (b2nd) or dataset (bcolz, a file per chunk).
+ * KIND: bag, bagz (its records compressed), schunk (a Bloscpack file), frame, array (b2nd) or
+ * dataset (bcolz, a file per chunk).
  * Commands answer with seconds:
  *   make KIND PATH N               a container of N pieces
  *   open KIND PATH TIMES           opens and closes it, per time
@@ -31,6 +32,11 @@ static int is(const char *kind, const char *name)
     return !strcmp(kind, name);
 }
 
+static int is_bag(const char *kind)
+{
+    return is(kind, "bag") || is(kind, "bagz");
+}
+
 static int is_array(const char *kind)
 {
     return is(kind, "array") || is(kind, "dataset");
@@ -40,7 +46,7 @@ static holdall_options *options(const char *kind, int durable)
 {
     holdall_options *o = with_threads(1);
     set(o, HOLDALL_OPT_DURABILITY, durable);
-    if (!is(kind, "bag") && !is_array(kind))
+    if (!is_bag(kind) && !is_array(kind))
         set(o, HOLDALL_OPT_CHUNK_BYTES, PIECE);
     return o;
 }
@@ -51,8 +57,8 @@ static union any to_change(const char *kind, const char *path, int mode, int dur
     union any u;
     const uint64_t none[1] = { 0 }, chunk[1] = { PIECE / ITEM };
     holdall_options *o = options(mode == HOLDALL_CREATE ? kind : "array", durable);
-    if (is(kind, "bag")) {
-        set(o, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE);
+    if (is_bag(kind)) {
+        set(o, HOLDALL_OPT_CODEC, is(kind, "bag") ? HOLDALL_CODEC_NONE : HOLDALL_CODEC_ZSTD);
         check(holdall_bag_writer_open(path, mode, o, &u.writer, &err), "open");
     } else if (is_array(kind) && mode == HOLDALL_CREATE) {
         int format = is(kind, "array") ? HOLDALL_FORMAT_B2ND : HOLDALL_FORMAT_BCOLZ;
@@ -72,7 +78,7 @@ static union any to_change(const char *kind, const char *path, int mode, int dur
 
 static void append(const char *kind, union any u, size_t n)
 {
-    if (is(kind, "bag")) {
+    if (is_bag(kind)) {
         static uint64_t offsets[AT_ONCE + 1];
         for (size_t i = 0; i <= n; i++)
             offsets[i] = i * PIECE;
@@ -86,7 +92,7 @@ static void append(const char *kind, union any u, size_t n)
 
 static void commit(const char *kind, union any u)
 {
-    if (is(kind, "bag"))
+    if (is_bag(kind))
         check(holdall_bag_writer_commit(u.writer, &err), "commit");
     else if (is_array(kind))
         check(holdall_array_commit(u.array, &err), "commit");
@@ -96,7 +102,7 @@ static void commit(const char *kind, union any u)
 
 static void close_changed(const char *kind, union any u)
 {
-    if (is(kind, "bag"))
+    if (is_bag(kind))
         holdall_bag_writer_close(u.writer);
     else if (is_array(kind))
         holdall_array_close(u.array);
@@ -134,7 +140,7 @@ static union any to_read(const char *kind, const char *path)
 {
     union any u;
     holdall_options *o = with_threads(1);
-    if (is(kind, "bag"))
+    if (is_bag(kind))
         check(holdall_bag_open(path, o, &u.bag, &err), "open");
     else if (is_array(kind))
         check(holdall_array_open(path, HOLDALL_READ, o, &u.array, &err), "open");
@@ -146,7 +152,7 @@ static union any to_read(const char *kind, const char *path)
 
 static void close_read(const char *kind, union any u)
 {
-    if (is(kind, "bag"))
+    if (is_bag(kind))
         holdall_bag_close(u.bag);
     else
         close_changed(kind, u);
@@ -163,7 +169,7 @@ static double open_often(const char *kind, const char *path, long times)
 
 static uint64_t size_of(const char *kind, union any u)
 {
-    if (is(kind, "bag"))
+    if (is_bag(kind))
         return holdall_bag_record_count(u.bag);
     return is_array(kind) ? holdall_array_shape(u.array)[0] / (PIECE / ITEM)
                           : holdall_schunk_chunk_count(u.schunk);
@@ -174,7 +180,7 @@ static void read_piece(const char *kind, union any u, uint64_t i)
     char to[PIECE];
     size_t n;
     const uint64_t start = i * (PIECE / ITEM), count = PIECE / ITEM;
-    if (is(kind, "bag"))
+    if (is_bag(kind))
         check(holdall_bag_read(u.bag, i, to, PIECE, &n, &err), "read");
     else if (is_array(kind))
         check(holdall_array_read(u.array, &start, &count, NULL, to, PIECE, NULL, &err), "read");
