@@ -63,11 +63,8 @@ find_package() { # PREFIX shared|static C|CXX
     cmake --build build
     linked build/trips "$2"
     case $3 in
-    C)
-        build/own_zstd own.bagz
-        [ "$2" = static ] || build/storage . ;;
-    *)
-        build/month "$scratch/month.b2nd" ;;
+    C) build/own_zstd own.bagz ;;
+    *) build/month "$scratch/month.b2nd" ;;
     esac
     [ "$3" = Fortran ] || build/consumer made.bagz
     trips build/trips
