@@ -499,6 +499,28 @@ impl StoredChunk {
         Ok(())
     }
 
+    /// Returns whether the content is uncompressed.
+    pub fn is_copied(&self) -> bool {
+        matches!(self.body, Body::Copied)
+    }
+
+    /// Returns the ranges that [`StoredChunk::read_blocks`] reads, if the block table is in memory.
+    pub fn ranges(
+        &self,
+        source: &dyn StoredBytes,
+        requested: &[usize],
+    ) -> Result<Vec<Range<usize>>> {
+        match &self.body {
+            Body::Blocks(blocks) if blocks.table.is_none() => Ok(Vec::new()),
+            Body::Fill(_) => Ok(Vec::new()),
+            _ => {
+                let spans = self.spans(source, requested)?;
+                let reads = runs(&spans, self.header.blocksize);
+                Ok(reads.map(|(range, _)| range).collect())
+            }
+        }
+    }
+
     /// Decodes each of the requested blocks once. `requested` must be in ascending order.
     pub fn read_blocks(
         &self,

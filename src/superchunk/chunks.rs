@@ -10,6 +10,16 @@ pub use crate::blosc::stored::{Fill, Sink};
 use crate::error::Result;
 use crate::parallel;
 
+/// A part of a chunk that will be read.
+pub struct ChunkRequest {
+    /// The chunk.
+    pub chunk: u64,
+    /// Blocks of it, in ascending order.
+    pub blocks: Vec<usize>,
+    /// Whether one call reads all of them, completely, or each call some items.
+    pub at_once: bool,
+}
+
 /// A sequence of chunks that many threads may read and one thread may change.
 #[allow(clippy::len_without_is_empty)] // public only for tests
 pub trait Chunks: Send + Sync {
@@ -29,6 +39,9 @@ pub trait Chunks: Send + Sync {
     /// adjacent in the file are read together. Returns true if corrupt blocks were replaced by
     /// zeros, as the options allow.
     fn read_blocks(&self, chunk: u64, requested: &[usize], sink: &mut dyn Sink) -> Result<bool>;
+    /// Hints that parts of several chunks will be read. The system begins to read them together, if
+    /// the first is not in the page cache. Takes no further requests if it is.
+    fn read_ahead(&self, _requests: &mut dyn Iterator<Item = ChunkRequest>) {}
     /// Reads a part of one block, also of a chunk that is stored as a fill value. Caches the block
     /// if more of it is likely to be requested.
     fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool>;

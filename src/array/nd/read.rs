@@ -11,7 +11,7 @@ use super::selection_parts::{Lattice, Spans};
 use crate::blosc::Decoded;
 use crate::dtype::numpy_meta::Order;
 use crate::error::{Result, fail};
-use crate::superchunk::chunks::{Chunks, Sink};
+use crate::superchunk::chunks::{ChunkRequest, Chunks, Sink};
 use crate::{alloc, parallel};
 use std::ops::Range;
 
@@ -164,6 +164,8 @@ impl ChunkGrid {
             threads,
             units.iter_mut().collect(),
             |(points, done): &mut (&mut [Point], Result<bool>)| {
+                let by_chunk = points.chunk_by(|a, b| a.location.chunk == b.location.chunk);
+                chunks.read_ahead(&mut by_chunk.filter_map(request_of_points));
                 *done = points
                     .chunk_by_mut(|a, b| a.location.chunk == b.location.chunk)
                     .try_fold(false, |damaged, p| Ok(damaged | read_points(chunks, p)?));
@@ -200,9 +202,26 @@ impl Lattice<'_> {
         chunks.read_part(chunk, block, at as usize, dst).map(Some)
     }
 
+    /// Returns the chunk of a part that lies in one, and the blocks of the part.
+    fn request(&self, spans: Spans) -> ChunkRequest {
+        let blocks = self.cells(spans, Dim::block_end);
+        let mut blocks: Vec<usize> = blocks.map(|block| self.block(&block)).collect();
+        blocks.sort_unstable();
+        ChunkRequest {
+            chunk: self.chunk(&spans),
+            blocks,
+            at_once: true,
+        }
+    }
+
     /// Decodes the items of a unit into the buffer.
     fn read_unit(&self, chunks: &dyn Chunks, unit: &mut Unit) -> Result<bool> {
         let mut damaged = false;
+        chunks.read_ahead(
+            &mut self
+                .cells(unit.spans, Dim::chunk_end)
+                .map(|spans| self.request(spans)),
+        );
         for spans in self.cells(unit.spans, Dim::chunk_end) {
             let chunk = self.chunk(&spans);
             if let Some(fill) = chunks.fill(chunk)? {
@@ -321,6 +340,17 @@ fn split_at_blocks<'p, 'b>(
         let (part, after) = all.split_at_mut_checked(n)?;
         rest = after;
         Some(part)
+    })
+}
+
+/// Returns the chunk of points that are in one, and their blocks.
+fn request_of_points(points: &[Point]) -> Option<ChunkRequest> {
+    let mut blocks: Vec<usize> = points.iter().map(|p| p.location.block).collect();
+    blocks.dedup();
+    Some(ChunkRequest {
+        chunk: points.first()?.location.chunk,
+        blocks,
+        at_once: false,
     })
 }
 

@@ -4,5 +4,6 @@ mod damage;
 mod disk;
 mod disk_frame;
 mod precision;
+mod read_ahead;
 
 use super::Array;

@@ -4,7 +4,7 @@
 use crate::bag::{Bag, Mode, ShardPath, Writer};
 use crate::error::Status;
 use crate::io::functions::{FunctionError, FunctionResult, Functions, FunctionsFolder};
-use crate::io::sim::{Counting, Record, SimDisk};
+use crate::io::sim::{Counting, SimDisk, Use};
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
 use std::ffi::{OsStr, OsString};
@@ -167,21 +167,6 @@ fn an_unreadable_sector_affects_only_its_record() {
     }
 }
 
-/// A range that was announced or read.
-enum Use {
-    Announced(u64, u64),
-    Read(u64, u64),
-}
-
-impl Record for Use {
-    fn of_read(from: u64, to: u64) -> Use {
-        Use::Read(from, to)
-    }
-    fn of_hint(from: u64, to: u64) -> Option<Use> {
-        Some(Use::Announced(from, to))
-    }
-}
-
 #[test]
 fn scattered_records_and_their_limits_are_announced_before_they_are_read() {
     for codec in FORMS {
@@ -198,18 +183,8 @@ fn scattered_records_and_their_limits_are_announced_before_they_are_read() {
         let numbers: Vec<u64> = (0..200).map(|k| k * 7 % 200 * 97 + 5).collect();
         let got = bag.read_indices(&numbers).unwrap();
         assert!(got.iter().eq(numbers.iter().map(|&i| record(i))));
-        let mut announced: Vec<(u64, u64)> = Vec::new();
-        let mut reads = 0;
-        for file_use in uses.lock().unwrap().iter() {
-            match *file_use {
-                Use::Announced(from, to) => announced.push((from, to)),
-                Use::Read(from, to) => {
-                    reads += 1;
-                    let is_known = announced.iter().any(|a| a.0 <= from && to <= a.1);
-                    assert!(is_known, "{from} to {to} of {codec}");
-                }
-            }
-        }
+        let (reads, surprises) = Use::tally(&uses.lock().unwrap());
         assert!(reads >= 200, "{reads} reads of {codec}");
+        assert_eq!(surprises, [], "{codec}");
     }
 }

@@ -24,6 +24,48 @@ impl Record for usize {
     }
 }
 
+/// A use of a range.
+pub enum Use {
+    /// A hint said that it will be read.
+    Announced(u64, u64),
+    /// It was read.
+    Read(u64, u64),
+}
+
+impl Record for Use {
+    fn of_read(from: u64, to: u64) -> Use {
+        Use::Read(from, to)
+    }
+    fn of_hint(from: u64, to: u64) -> Option<Use> {
+        Some(Use::Announced(from, to))
+    }
+}
+
+impl Use {
+    /// Returns the number of reads, and those that were not announced.
+    pub fn tally(uses: &[Use]) -> (usize, Vec<(u64, u64)>) {
+        let (mut announced, mut reads, mut surprises) = (Vec::<(u64, u64)>::new(), 0, Vec::new());
+        for file_use in uses {
+            match *file_use {
+                Use::Announced(from, to) => announced.push((from, to)),
+                Use::Read(from, to) => {
+                    reads += 1;
+                    let mut known = from;
+                    while let Some((_, end)) =
+                        announced.iter().find(|a| a.0 <= known && known < a.1)
+                    {
+                        known = *end;
+                    }
+                    if known < to {
+                        surprises.push((from, to));
+                    }
+                }
+            }
+        }
+        (reads, surprises)
+    }
+}
+
 /// A folder that records the uses of its files.
 pub struct Counting<R>(pub Arc<dyn Folder>, pub Arc<Mutex<Vec<R>>>);
 

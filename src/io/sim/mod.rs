@@ -21,7 +21,7 @@ mod mutations;
 mod repair;
 
 pub use check::{Scenario, Tally, check, seeds};
-pub use counting::{Counted, Counting, Record};
+pub use counting::{Counted, Counting, Record, Use};
 pub use crash_states::Files;
 pub use faulty::Fault;
 pub use live_states::{check_full, check_opened_before, check_readers};

@@ -7,7 +7,7 @@ use crate::alloc::{self, Scratch};
 use crate::blosc::Decoded;
 use crate::error::{Result, fail};
 use crate::superchunk::chunks::{
-    Chunks, Encoded, Fill, PendingChunk, Sink, Source, put_in_batches,
+    ChunkRequest, Chunks, Encoded, Fill, PendingChunk, Sink, Source, put_in_batches,
 };
 
 impl Chunks for Frame {
@@ -82,6 +82,10 @@ impl Chunks for Frame {
             zeroed = reader.deliver_fill(chunk, &Fill::Zeros, requested, sink)
         })?;
         zeroed.map(|()| corrupt)
+    }
+
+    fn read_ahead(&self, requests: &mut dyn Iterator<Item = ChunkRequest>) {
+        self.reader().read_ahead(requests);
     }
 
     fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {

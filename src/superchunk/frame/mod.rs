@@ -47,6 +47,7 @@ mod options;
 pub mod part_checksum;
 mod parts;
 mod read;
+mod read_ahead;
 mod recover;
 mod repair;
 pub mod storage;

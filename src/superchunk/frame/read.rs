@@ -192,8 +192,7 @@ impl FrameReader {
         blocks: Option<RequestedBlocks>,
     ) -> Result<Option<OpenChunk>> {
         let cbytes = entry.cbytes as usize;
-        let few = blocks.is_some_and(|blocks| blocks.n <= self.blocks_of_a_chunk() / MAX_SHARE);
-        if !few || cbytes < MIN_CHUNK {
+        if !blocks.is_some_and(|blocks| self.are_few(entry, blocks)) {
             return Ok(None);
         }
         let chunk = match self.cached_chunk(entry) {
@@ -215,6 +214,11 @@ impl FrameReader {
         };
         let opened = OpenChunk { chunk, first: None };
         Ok(Some(opened).filter(|opened| opened.chunk.checksums.is_some()))
+    }
+
+    /// Returns whether so few blocks of a chunk are requested that only these are verified.
+    pub(super) fn are_few(&self, entry: &Entry, blocks: RequestedBlocks) -> bool {
+        blocks.n <= self.blocks_of_a_chunk() / MAX_SHARE && entry.cbytes as usize >= MIN_CHUNK
     }
 
     /// Can a chunk that has `room` bytes be the one that its checksum covers?
@@ -303,7 +307,7 @@ impl FrameReader {
     }
 
     /// Returns the number of blocks of a full chunk, as the header states it.
-    fn blocks_of_a_chunk(&self) -> usize {
+    pub(super) fn blocks_of_a_chunk(&self) -> usize {
         match self.layout.header.blocksize as usize {
             0 => ASSUMED_BLOCKS,
             size => self.layout.header.chunksize.div_ceil(size as u32) as usize,
@@ -313,7 +317,7 @@ impl FrameReader {
     /// Returns how many bytes to read first: the block table, or the complete chunk, or the bytes
     /// up to the estimated end of the last requested block. They stay in memory until the blocks
     /// are decoded.
-    fn initial_read_len(
+    pub(super) fn initial_read_len(
         &self,
         i: u64,
         entry: &Entry,

@@ -1,0 +1,133 @@
+//! Chunks and blocks that are not in the page cache: the system begins to read all that a call
+//! requests, so that they wait for the disk together.
+#![forbid(unsafe_code)]
+
+use super::index::entry::Entry;
+use super::read::{FrameReader, RequestedBlocks};
+use crate::error::Result;
+use crate::superchunk::block_checksums;
+use crate::superchunk::chunks::ChunkRequest;
+
+/// Maximum number of bytes, and of chunks, that are announced at once.
+const MAX_BYTES: u64 = 16 << 20;
+const MAX_CHUNKS: usize = 256;
+
+impl FrameReader {
+    /// Announces the reads of these requests, unless the first of them is in the page cache. First
+    /// the block tables of all chunks, then the blocks, whose positions are in the tables. Errors
+    /// are those of the reads that follow.
+    pub(super) fn read_ahead(&self, requests: &mut dyn Iterator<Item = ChunkRequest>) {
+        // chunks in files of their own are opened one by one
+        let main = self.files.main.as_ref();
+        if self.files.storage.sparse || main.is_none_or(|file| file.is_in_memory()) {
+            return;
+        }
+        let (Some(first), second) = (requests.next(), requests.next()) else {
+            return;
+        };
+        let is_one_block = second.is_none() && first.blocks.len() < 2;
+        if is_one_block || self.is_cached(&first).unwrap_or(true) {
+            return;
+        }
+        let requests = [first].into_iter().chain(second).chain(requests);
+        let requests: Vec<ChunkRequest> = requests.take(MAX_CHUNKS).collect();
+        let mut left = MAX_BYTES;
+        for request in &requests {
+            for (at, n) in self.table_reads(request).unwrap_or_default() {
+                self.announce(at, n, &mut left);
+            }
+        }
+        for request in &requests {
+            if left == 0 {
+                break;
+            }
+            for (at, n) in self.block_reads(request).unwrap_or_default() {
+                self.announce(at, n, &mut left);
+            }
+        }
+    }
+
+    fn announce(&self, at: u64, n: u64, left: &mut u64) {
+        let n = n.min(*left);
+        *left -= n;
+        if let Some(file) = &self.files.main {
+            file.begin_reading(at, at + n);
+        }
+    }
+
+    /// Returns whether the first bytes that a request reads are in the page cache.
+    fn is_cached(&self, request: &ChunkRequest) -> Result<bool> {
+        let mut reads = self.table_reads(request)?;
+        if reads.is_empty() {
+            reads = self.block_reads(request)?;
+        }
+        let file = self.files.main.as_ref();
+        let read = file.zip(reads.first());
+        Ok(read.is_none_or(|(file, (at, _))| file.is_cached(*at)))
+    }
+
+    /// Returns offset and length of each read that opens a chunk: of its block table, and of the
+    /// checksums after an uncompressed chunk; or of all of it, if it is verified as a whole. There is
+    /// none if it is open.
+    fn table_reads(&self, request: &ChunkRequest) -> Result<Vec<(u64, u64)>> {
+        let chunk = request.chunk;
+        let entry = self.entry(chunk)?;
+        let is_whole = self.verifies_whole(&entry, request);
+        if entry.position().is_none() || !is_whole && self.cached_chunk(&entry).is_some() {
+            return Ok(Vec::new());
+        }
+        let (_, at, room) = self.locate_chunk(&entry)?;
+        let cbytes = u64::from(entry.cbytes);
+        if is_whole {
+            return Ok(vec![(at, cbytes.min(room))]);
+        }
+        let n = self.initial_read_len(chunk, &entry, room, reach(request)) as u64;
+        let mut reads = vec![(at, n.min(room))];
+        let content = self.layout.span(chunk)?;
+        if self.verify && entry.is_unverified() && cbytes > content.end - content.start {
+            let checksums = block_checksums::len(self.blocks_of_a_chunk()) as u64;
+            reads.push((at + cbytes, checksums.min(room.saturating_sub(cbytes))));
+        }
+        Ok(reads)
+    }
+
+    /// Returns offset and length of each read of blocks, unless the chunk is read as a whole.
+    fn block_reads(&self, request: &ChunkRequest) -> Result<Vec<(u64, u64)>> {
+        let (chunk, blocks) = (request.chunk, &request.blocks);
+        let entry = self.entry(chunk)?;
+        if entry.position().is_none() || self.verifies_whole(&entry, request) {
+            return Ok(Vec::new());
+        }
+        let opened = self.open_for(chunk, reach(request))?;
+        let are_complete = request.at_once || opened.chunk.checksums.is_some();
+        if opened.chunk.stored.is_copied() && !are_complete {
+            return Ok(Vec::new());
+        }
+        let source = opened.source();
+        let ranges = opened.chunk.stored.ranges(&source, blocks)?;
+        let unknown = ranges
+            .iter()
+            .filter(|r| source.known(r.start, r.len()).is_none());
+        Ok(unknown
+            .map(|range| (source.position(range.start), range.len() as u64))
+            .collect())
+    }
+
+    /// Returns whether a chunk is read and verified as a whole.
+    fn verifies_whole(&self, entry: &Entry, request: &ChunkRequest) -> bool {
+        self.verify
+            && entry.is_unverified()
+            && entry.has_checksum()
+            && !reach(request).is_some_and(|requested| self.are_few(entry, requested))
+    }
+}
+
+/// Returns what one call requests.
+fn reach(request: &ChunkRequest) -> Option<RequestedBlocks> {
+    let n = match request.at_once {
+        true => request.blocks.len(),
+        false => 1,
+    };
+    let last = request.blocks.last();
+    last.map(|last| RequestedBlocks { last: *last, n })
+}
