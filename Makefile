@@ -67,7 +67,7 @@ help:
 	@echo 'make check       every test, or PART="...": scripts rust c counts consumers tool docs peers'
 	@echo '                 languages engines;'
 	@echo '                 default (all of these); further parts: cloud mpi packages supply'
-	@echo '                 further engines: make check-engines, or ENGINE="...": beam ray spark torch'
+	@echo '                 large engines: make check-engines, or ENGINE="...": beam ray spark torch'
 	@echo 'make check-long  the rigs at length, or RIG="...": $(RIG); further: tsan site;'
 	@echo '                 STATES=$(STATES) SEEDS=$(SEEDS) CRASHES=$(CRASHES) COMMITS=$(COMMITS)'
 	@echo '                 KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS)'

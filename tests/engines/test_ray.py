@@ -1,6 +1,6 @@
 """Ray Data: against the plain reader, with two workers, some of which are killed.
 
-Needs Ray Data: make check-engines ENGINE=ray.
+Needs Ray Data: make check PART=engines, or more kills with make check-engines ENGINE=ray.
 """
 
 import os
