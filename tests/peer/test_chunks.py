@@ -282,7 +282,11 @@ def exchange(folder, lines, inputs, theirs):
         os.environ.get("CARGO", "cargo"),
         "test",
         "--quiet",
+        # as the Rust tests: with other features, cargo compiles the library again for both
         "--locked",
+        "--workspace",
+        "--features",
+        "holdall/cloud",
         "--test",
         "chunks",
         "--",

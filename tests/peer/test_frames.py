@@ -39,7 +39,11 @@ def ours(test, folder):
         os.environ.get("CARGO", "cargo"),
         "test",
         "--quiet",
+        # as the Rust tests: with other features, cargo compiles the library again for both
         "--locked",
+        "--workspace",
+        "--features",
+        "holdall/cloud",
         "--test",
         "frames",
         "--",
