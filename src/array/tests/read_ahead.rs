@@ -10,7 +10,7 @@ use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
 use std::sync::{Arc, Mutex};
 
-/// Chunks of 64 KiB in 8 blocks; incompressible.
+/// Chunks of 64 KiB in 8 blocks; the first one is not stored, the others are incompressible.
 const SHAPE: [u64; 2] = [512, 512];
 const CHUNKS: [u64; 2] = [128, 128];
 
@@ -23,9 +23,12 @@ fn written(folder: &Arc<dyn Folder>, checksum: i64) -> Vec<u8> {
         format: Format::B2nd,
     };
     let mut rng = Rng(5);
-    let content: Vec<u8> = (0..512 * 512 * 4)
+    let mut content: Vec<u8> = (0..512 * 512 * 4)
         .map(|_| (rng.draw() >> 24) as u8)
         .collect();
+    for row in content.chunks_mut(512 * 4).take(128) {
+        row[..128 * 4].fill(0);
+    }
     let mut array = create_in(folder, Mode::New, &spec, Some(&[16, 128]), &options).unwrap();
     array.write(&[0, 0], &SHAPE, None, &content, None).unwrap();
     array.commit().unwrap();

@@ -13,23 +13,25 @@ const MAX_BYTES: u64 = 16 << 20;
 const MAX_CHUNKS: usize = 256;
 
 impl FrameReader {
-    /// Announces the reads of these requests, unless the first of them is in the page cache. First
-    /// the block tables of all chunks, then the blocks, whose positions are in the tables. Errors
-    /// are those of the reads that follow.
+    /// Announces the reads of the requests for stored chunks, unless the first of them is in the page
+    /// cache. First the block tables of all chunks, then the blocks, whose positions are in the
+    /// tables. Errors are those of the reads that follow.
     pub(super) fn read_ahead(&self, requests: &mut dyn Iterator<Item = ChunkRequest>) {
         // chunks in files of their own are opened one by one
         let main = self.files.main.as_ref();
         if self.files.storage.sparse || main.is_none_or(|file| file.is_in_memory()) {
             return;
         }
-        let (Some(first), second) = (requests.next(), requests.next()) else {
+        let is_stored = |r: &ChunkRequest| self.position(r.chunk).is_ok_and(|at| at.is_some());
+        let mut requests = requests.filter(is_stored).peekable();
+        let Some(first) = requests.next() else {
             return;
         };
-        let is_one_block = second.is_none() && first.blocks.len() < 2;
+        let is_one_block = first.blocks.len() < 2 && requests.peek().is_none();
         if is_one_block || self.is_cached(&first).unwrap_or(true) {
             return;
         }
-        let requests = [first].into_iter().chain(second).chain(requests);
+        let requests = [first].into_iter().chain(requests);
         let requests: Vec<ChunkRequest> = requests.take(MAX_CHUNKS).collect();
         let mut left = MAX_BYTES;
         for request in &requests {
@@ -73,7 +75,7 @@ impl FrameReader {
         let chunk = request.chunk;
         let entry = self.entry(chunk)?;
         let is_whole = self.verifies_whole(&entry, request);
-        if entry.position().is_none() || !is_whole && self.cached_chunk(&entry).is_some() {
+        if !is_whole && self.cached_chunk(&entry).is_some() {
             return Ok(Vec::new());
         }
         let (_, at, room) = self.locate_chunk(&entry)?;
@@ -95,7 +97,7 @@ impl FrameReader {
     fn block_reads(&self, request: &ChunkRequest) -> Result<Vec<(u64, u64)>> {
         let (chunk, blocks) = (request.chunk, &request.blocks);
         let entry = self.entry(chunk)?;
-        if entry.position().is_none() || self.verifies_whole(&entry, request) {
+        if self.verifies_whole(&entry, request) {
             return Ok(Vec::new());
         }
         let opened = self.open_for(chunk, reach(request))?;
@@ -117,7 +119,6 @@ impl FrameReader {
     fn verifies_whole(&self, entry: &Entry, request: &ChunkRequest) -> bool {
         self.verify
             && entry.is_unverified()
-            && entry.has_checksum()
             && !reach(request).is_some_and(|requested| self.are_few(entry, requested))
     }
 }
