@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod dictionary_choice;
+mod placement;
 mod shard_writer;
 mod spill_buffer;
 mod upload;
@@ -182,6 +183,7 @@ impl Writer {
                 .map(|c| {
                     ShardWriter::new(
                         c,
+                        codec,
                         separate,
                         with_checksums,
                         max_buffered,
@@ -222,7 +224,7 @@ impl Writer {
     fn refuse_existing(&self) -> Result<()> {
         self.shards
             .iter()
-            .try_for_each(|s| s.refuse_existing(&self.session, self.encoding.codec))
+            .try_for_each(|s| s.refuse_existing(&self.session))
     }
 
     fn is_in_store(&self) -> bool {
@@ -466,9 +468,8 @@ impl Writer {
 
     /// Adds stored records in order. After a failure, `uncommitted` says how many.
     fn push(&mut self, stored: &[u8], lengths: &[u64], checksums: &[u32]) -> Result<()> {
-        let codec = self.encoding.codec;
         if let [shard] = &mut self.shards[..]
-            && !shard.needs_trailer(codec)
+            && !shard.needs_trailer()
         {
             shard.push(stored, lengths, checksums)?;
             self.uncommitted += lengths.len() as u64;
@@ -483,7 +484,7 @@ impl Writer {
                 .and_then(|s| s.get(..1))
                 .unwrap_or_default();
             if let Some(shard) = self.shards.get_mut(mark as usize) {
-                if shard.needs_trailer(codec) {
+                if shard.needs_trailer() {
                     let first = shard.with_trailer(record)?;
                     shard.push(&first, &[first.len() as u64], sum)?;
                 } else {
@@ -532,9 +533,8 @@ impl Writer {
         self.committed += std::mem::take(&mut self.uncommitted);
         // The commit is durable and visible from here on. A later failure only makes this writer
         // unusable.
-        let codec = self.encoding.codec;
         for shard in &mut self.shards {
-            if (fresh || shard.uncommitted > 0) && shard.after_commit(codec).is_err() {
+            if (fresh || shard.uncommitted > 0) && shard.after_commit().is_err() {
                 self.session.mark_broken();
             }
         }
@@ -544,11 +544,11 @@ impl Writer {
     /// Commits a new bag, or one that replaces another, for the first time.
     fn commit_new(&mut self) -> Result<()> {
         self.refuse_existing()?;
-        let (session, codec) = (&self.session, self.encoding.codec);
+        let session = &self.session;
         let mut names: Vec<NewNames> = self.shards.iter().map(|_| NewNames::default()).collect();
         let finished = self.shards.iter_mut().zip(&mut names).collect();
         parallel::try_for_each(self.threads, finished, |(shard, names)| {
-            shard.finish_new(session, codec, names)
+            shard.finish_new(session, names)
         })?;
         let (renames, removals): (Vec<_>, Vec<_>) =
             names.into_iter().map(|n| (n.renames, n.removals)).unzip();

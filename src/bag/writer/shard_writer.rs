@@ -1,27 +1,24 @@
 //! Writes one file of a bag: its last commit, the uncommitted records, and its part of a commit.
 #![forbid(unsafe_code)]
 
+use super::placement::Placement;
 use super::spill_buffer::SpillBuffer;
 use crate::alloc;
 use crate::bag::codec::{Codec, Decoder};
 use crate::bag::dictionary::Dictionary;
 use crate::bag::interleave::{MARK_SIZE, Mark, TURNS_PREFIX};
 use crate::bag::limits::{LIMIT, Tail};
-use crate::bag::room;
 use crate::bag::shard::{CHECKSUM_SIZE, CHECKSUMS_PREFIX, LIMITS_PREFIX, Shard, ShardOptions};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{Change, Container, SAMPLE_BYTES, Sample, Session};
 use crate::io::{Access, File};
 use std::ffi::{OsStr, OsString};
-use std::ops::Range;
 use std::sync::Arc;
-
-/// Number of bytes that are moved at once.
-const PIECE: u64 = 1 << 20;
 
 /// The writer of one file of a bag.
 pub struct ShardWriter {
     pub container: Container,
+    codec: Codec,
     pub separate: bool,
     with_checksums: bool,
     /// The interleave mark, if the file is a shard of a set.
@@ -48,21 +45,10 @@ struct Base {
     records: Arc<dyn File>,
     limits: Option<Arc<dyn File>>,
     checksums: Option<Arc<dyn File>>,
-    /// Whether a compressed record may have room after it.
-    is_compressed: bool,
     /// End of the committed records, before the room after them.
     end: u64,
     /// Length of the records file when it was opened or last committed.
     size: u64,
-}
-
-/// Where the next commit puts records into a file with limits at its tail.
-struct Placement {
-    /// End of the records.
-    end: u64,
-    /// Old and new offset of the limits; between the end of the records and it is room.
-    limits_were_at: u64,
-    limits_at: u64,
 }
 
 /// The files that the first commit of a new bag renames and removes.
@@ -79,6 +65,7 @@ impl ShardWriter {
     /// Creates the writer of a container without a pending journal.
     pub fn new(
         container: Container,
+        codec: Codec,
         separate: bool,
         with_checksums: bool,
         max_buffered: usize,
@@ -87,6 +74,7 @@ impl ShardWriter {
         let [records, limits, checksums] = sinks(&container, max_buffered);
         ShardWriter {
             container,
+            codec,
             separate,
             with_checksums,
             mark: None,
@@ -135,8 +123,8 @@ impl ShardWriter {
 
     /// Returns whether skippable frames follow the next record, which is then the first one of a
     /// compressed file.
-    pub fn needs_trailer(&self, codec: Codec) -> bool {
-        let first = self.committed + self.uncommitted == 0 && codec == Codec::Zstd;
+    pub fn needs_trailer(&self) -> bool {
+        let first = self.committed + self.uncommitted == 0 && self.codec == Codec::Zstd;
         first && (self.dictionary.is_some() || self.mark.is_some())
     }
 
@@ -153,9 +141,9 @@ impl ShardWriter {
     }
 
     /// Returns the mark to write to a separate file, which belongs to the first uncompressed shard.
-    pub fn mark_in_file(&self, codec: Codec) -> Option<Mark> {
+    pub fn mark_in_file(&self) -> Option<Mark> {
         self.mark
-            .filter(|mark| mark.shard == 0 && codec == Codec::None)
+            .filter(|mark| mark.shard == 0 && self.codec == Codec::None)
     }
 
     /// Returns whether checksums are written beside the records.
@@ -171,8 +159,8 @@ impl ShardWriter {
 
     /// Returns an error if a file of a new bag exists. The name of the limits file must be free
     /// even if the limits are at the tail: it would be taken for the limits of this bag.
-    pub fn refuse_existing(&self, session: &Session, codec: Codec) -> Result<()> {
-        let mark = if self.mark_in_file(codec).is_some() {
+    pub fn refuse_existing(&self, session: &Session) -> Result<()> {
+        let mark = if self.mark_in_file().is_some() {
             TURNS_PREFIX
         } else {
             ""
@@ -180,7 +168,7 @@ impl ShardWriter {
         for prefix in [
             "",
             LIMITS_PREFIX,
-            if codec == Codec::None {
+            if self.codec == Codec::None {
                 CHECKSUMS_PREFIX
             } else {
                 ""
@@ -235,7 +223,7 @@ impl ShardWriter {
         }
         let dictionary = shard.dictionary()?.cloned();
         drop(shard);
-        self.base = Some(self.open_base(end, decoder.codec())?);
+        self.base = Some(self.open_base(end)?);
         self.retarget();
         Ok((protected, dictionary))
     }
@@ -279,7 +267,7 @@ impl ShardWriter {
         }
     }
 
-    fn open_base(&self, end: u64, codec: Codec) -> Result<Base> {
+    fn open_base(&self, end: u64) -> Result<Base> {
         let open = |prefix| {
             self.container
                 .folder
@@ -303,7 +291,6 @@ impl ShardWriter {
                 None
             },
             checksums,
-            is_compressed: codec == Codec::Zstd,
             end,
             size,
         })
@@ -353,7 +340,6 @@ impl ShardWriter {
     pub fn finish_new(
         &mut self,
         session: &Session,
-        codec: Codec,
         NewNames { renames, removals }: &mut NewNames,
     ) -> Result<()> {
         self.records.finish()?;
@@ -375,10 +361,10 @@ impl ShardWriter {
             let checksums = self.checksums.file()?;
             session.sync(&*checksums)?;
             renames.push(self.name(CHECKSUMS_PREFIX));
-        } else if codec == Codec::None || self.replaces_checksums() {
+        } else if self.codec == Codec::None || self.replaces_checksums() {
             removals.push(self.name(CHECKSUMS_PREFIX));
         }
-        self.finish_mark(session, codec, renames, removals)?;
+        self.finish_mark(session, renames, removals)?;
         session.sync(&*records)
     }
 
@@ -386,12 +372,11 @@ impl ShardWriter {
     fn finish_mark(
         &self,
         session: &Session,
-        codec: Codec,
         renames: &mut Vec<OsString>,
         removals: &mut Vec<OsString>,
     ) -> Result<()> {
         let name = self.name(TURNS_PREFIX);
-        if let Some(mark) = self.mark_in_file(codec) {
+        if let Some(mark) = self.mark_in_file() {
             let file = self
                 .container
                 .create(&self.container.new_name(TURNS_PREFIX))?;
@@ -475,8 +460,8 @@ impl ShardWriter {
             None => Change {
                 name: self.container.main.clone(),
                 file: Some(&*base.records),
-                overwritten: self.overwritten(base),
-                lengths: base.size..=self.placement(base).limits_at + count * LIMIT,
+                overwritten: self.placement(base).overwritten(),
+                lengths: base.size..=self.placement(base).size(),
                 samples: vec![Sample {
                     at: base.end,
                     bytes: self.records.first(SAMPLE_BYTES)?,
@@ -498,35 +483,14 @@ impl ShardWriter {
         Ok(())
     }
 
-    /// Returns where the uncommitted records and the limits come, with limits at the tail.
+    /// Returns where the uncommitted records come, with limits at the tail.
     fn placement(&self, base: &Base) -> Placement {
-        let count = self.committed + self.uncommitted;
-        let limits_were_at = base.size - self.committed * LIMIT;
-        let end = base.end + self.records.len();
-        let had_room = base.end < limits_were_at;
-        let fits = end == limits_were_at || end + room::HEADER as u64 <= limits_were_at;
-        let limits_at = match base.is_compressed {
-            true if had_room && fits => limits_were_at,
-            // never back: readers see by its length that the file changes
-            true if end < limits_were_at => end + room::size_before(count).max(room::HEADER as u64),
-            true => end + room::size_before(count),
-            false => end,
-        };
-        Placement {
-            end,
-            limits_were_at,
-            limits_at,
-        }
-    }
-
-    /// Returns the committed bytes that a commit overwrites, with limits at the tail.
-    fn overwritten(&self, base: &Base) -> Vec<Range<u64>> {
-        let to = self.placement(base);
-        if base.end == to.limits_were_at || to.limits_at != to.limits_were_at {
-            return vec![base.end..u64::MAX];
-        }
-        let header = (to.limits_at - to.end).min(room::HEADER as u64);
-        vec![base.end..to.end + header, base.size - LIMIT..base.size]
+        Placement::new(
+            base.end..base.end + self.records.len(),
+            base.size,
+            (self.committed, self.committed + self.uncommitted),
+            self.codec == Codec::Zstd,
+        )
     }
 
     /// Returns an error if another writer, which cannot have held the lock, has changed the files.
@@ -573,8 +537,10 @@ impl ShardWriter {
             self.limits.copy_to(&**limits, old * LIMIT)?;
             session.sync(&**limits)?;
         } else {
-            self.write_before_limits(base)?;
-            session.sync(&*base.records)?;
+            let records = &*base.records;
+            self.placement(base)
+                .write(records, &self.records, &self.limits)?;
+            session.sync(records)?;
         }
         if self.with_checksums {
             let checksums = match &base.checksums {
@@ -587,32 +553,8 @@ impl ShardWriter {
         Ok(self.with_checksums && base.checksums.is_none())
     }
 
-    /// Writes the uncommitted records before the limits, which move unless there is room.
-    fn write_before_limits(&self, base: &Base) -> Result<()> {
-        let (records, to) = (&*base.records, self.placement(base));
-        let limit_at = |i: u64| to.limits_at + i * LIMIT;
-        let (old, count) = (self.committed, self.committed + self.uncommitted);
-        // The length is changed first: readers detect by it that limits are about to be
-        // overwritten.
-        records.set_size(limit_at(count))?;
-        if to.limits_at != to.limits_were_at {
-            move_limits(records, to.limits_were_at, to.limits_at, old * LIMIT)?;
-        }
-        if base.end < to.limits_were_at {
-            // the last record ended after its room
-            records.write_at(limit_at(old - 1), &base.end.to_le_bytes())?;
-        }
-        self.records.copy_to(records, base.end)?;
-        self.limits.copy_to(records, limit_at(old))?;
-        if to.end < to.limits_at {
-            records.write_at(to.end, &room::header(to.limits_at - to.end))?;
-            records.write_at(limit_at(count - 1), &to.limits_at.to_le_bytes())?;
-        }
-        Ok(())
-    }
-
     /// Updates the state after a durable commit.
-    pub fn after_commit(&mut self, codec: Codec) -> Result<()> {
+    pub fn after_commit(&mut self) -> Result<()> {
         self.committed += std::mem::take(&mut self.uncommitted);
         let end = self.end();
         match self.base.take() {
@@ -620,7 +562,7 @@ impl ShardWriter {
                 // The temporary files have become the bag.
                 [self.records, self.limits, self.checksums] =
                     sinks(&self.container, self.max_buffered);
-                self.base = Some(self.open_base(end, codec)?);
+                self.base = Some(self.open_base(end)?);
             }
             Some(mut b) => {
                 b.end = end;
@@ -683,21 +625,6 @@ fn sinks(container: &Container, max_buffered: usize) -> [SpillBuffer; 3] {
         sink(LIMITS_PREFIX, max_buffered / 4),
         sink(CHECKSUMS_PREFIX, max_buffered / 4),
     ]
-}
-
-/// Moves the committed limits to the end of the new records, in descending order because the ranges
-/// may overlap.
-fn move_limits(file: &dyn File, from: u64, to: u64, bytes: u64) -> Result<()> {
-    let mut piece = alloc::zeroed(bytes.min(PIECE) as usize)?;
-    let mut left = bytes;
-    while left > 0 {
-        let n = left.min(PIECE);
-        left -= n;
-        let part = piece.get_mut(..n as usize).unwrap_or_default();
-        file.read_exact_at(from + left, part)?;
-        file.write_at(to + left, part)?;
-    }
-    Ok(())
 }
 
 /// Adds to the error of an existing bag which modes accept it.

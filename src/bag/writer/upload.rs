@@ -11,7 +11,6 @@
 use super::shard_writer::ShardWriter;
 use super::spill_buffer::{SpillBuffer, Upload};
 use super::{Mode, Writer};
-use crate::bag::codec::Codec;
 use crate::bag::interleave::TURNS_PREFIX;
 use crate::bag::shard::{CHECKSUMS_PREFIX, LIMITS_PREFIX};
 use crate::error::{Error, Result, fail};
@@ -89,7 +88,6 @@ impl Writer {
                     .remove_if_there(&shard.name(CHECKSUMS_PREFIX))?;
             }
             shard.finish(
-                self.encoding.codec,
                 &mut first,
                 &mut records,
                 if new { None } else { Some(&mut last) },
@@ -138,7 +136,6 @@ impl ShardWriter {
     /// Finishes the uploads. Checksums are added to `first` if `checksums` is `None`.
     fn finish(
         &mut self,
-        codec: Codec,
         first: &mut Vec<UploadedFile>,
         records: &mut Vec<UploadedFile>,
         checksums: Option<&mut Vec<UploadedFile>>,
@@ -161,7 +158,7 @@ impl ShardWriter {
             self.limits.copy_to(&*file, self.records.len())?;
         }
         records.push((folder.clone(), name, file));
-        if let Some(mark) = self.mark_in_file(codec) {
+        if let Some(mark) = self.mark_in_file() {
             let name = self.name(TURNS_PREFIX);
             let file = folder.upload(&name, new)?;
             file.write_at(0, &mark.to_bytes())?;
