@@ -8,10 +8,8 @@ for holdall.
 
 import collections
 import itertools
-import os
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -20,7 +18,8 @@ import blosc
 import blosc2
 import numpy as np
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import rust_tests
+
 CODECS = ("blosclz", "lz4", "lz4hc", "zlib", "zstd")
 VOCABULARY = (
     "the of and sea wind stone river light hold carry open close north water seven page".split()
@@ -278,29 +277,7 @@ def exchange(folder, lines, inputs, theirs):
     (folder / "cases").write_text("".join(line + "\n" for line in lines))
     (folder / "inputs").write_bytes(inputs)
     (folder / "theirs").write_bytes(theirs)
-    cargo = [
-        os.environ.get("CARGO", "cargo"),
-        "test",
-        "--quiet",
-        # as the Rust tests: with other features, cargo compiles the library again for both
-        "--locked",
-        "--workspace",
-        "--features",
-        "holdall/cloud",
-        "--test",
-        "chunks",
-        "--",
-        "--ignored",
-        "exchange",
-    ]
-    done = subprocess.run(
-        cargo,
-        cwd=ROOT,
-        env=dict(os.environ, HOLDALL_CHUNKS=str(folder)),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    rust_tests.run("chunks", "exchange", HOLDALL_CHUNKS=str(folder))
     ours, at = (folder / "ours").read_bytes(), 0
     for line in (folder / "results").read_text().splitlines():
         length, _, parameters = line.partition(" ")

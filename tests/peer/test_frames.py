@@ -14,7 +14,9 @@ import unittest
 
 import blosc2
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import rust_tests
+from rust_tests import ROOT
+
 FIXTURES = pathlib.Path(os.environ.get("HOLDALL_FIXTURES", ROOT / "tests/fixtures"))
 # plugins that holdall does not have, blocks of any length, lazy objects, bits that are lost by the
 # write, content that was never written
@@ -35,29 +37,7 @@ ELSEWHERE = (
 
 def ours(test, folder):
     """Runs one of the Rust tests over the frames in a folder."""
-    cargo = [
-        os.environ.get("CARGO", "cargo"),
-        "test",
-        "--quiet",
-        # as the Rust tests: with other features, cargo compiles the library again for both
-        "--locked",
-        "--workspace",
-        "--features",
-        "holdall/cloud",
-        "--test",
-        "frames",
-        "--",
-        "--ignored",
-        test,
-    ]
-    done = subprocess.run(
-        cargo,
-        cwd=ROOT,
-        env=dict(os.environ, HOLDALL_FRAMES=str(folder)),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    rust_tests.run("frames", test, HOLDALL_FRAMES=str(folder))
 
 
 def change(frame, rng):

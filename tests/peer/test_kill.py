@@ -137,6 +137,11 @@ class File:
     def names(self):
         return [self.name]
 
+    def dictionary_options(self):
+        if not self.has_dictionary:
+            return {}
+        return {"bag_dictionary": h.BAG_DICTIONARY_STORED, "dictionary": self.test.dictionary}
+
     def check_each(self, got):
         """Checks the files of a set."""
 
@@ -157,10 +162,7 @@ class File:
         end = n + self.rng.randrange(1, 40)
         codec = h.CODEC_ZSTD if self.zstd else h.CODEC_NONE
         self.recover(codec)
-        options = {"bag_limits": self.limits, "codec": codec}
-        if self.has_dictionary:
-            options["bag_dictionary"] = h.BAG_DICTIONARY_STORED
-            options["dictionary"] = self.test.dictionary
+        options = {"bag_limits": self.limits, "codec": codec, **self.dictionary_options()}
         with h.Writer(self.path, mode, **options) as w:
             self.test.assertEqual(len(w), n)
             w.append_many(content.first(end)[n:-1])
@@ -241,11 +243,7 @@ class WithRoom(File):
         super().__init__(*args)
         self.zstd, self.name = True, "x.bagz"
         self.path = self.folder / self.name
-        options = {}
-        if self.has_dictionary:
-            options["bag_dictionary"] = h.BAG_DICTIONARY_STORED
-            options["dictionary"] = self.test.dictionary
-        with h.Writer(self.path, h.CREATE, **options) as w:
+        with h.Writer(self.path, h.CREATE, **self.dictionary_options()) as w:
             w.append_many(self.content(1).first(MIN_RECORDS_FOR_ROOM))
             w.commit()
         self.state, self.next_generation = (1, MIN_RECORDS_FOR_ROOM), 2
