@@ -1,4 +1,4 @@
-# `make demo` shows the library at work, `make check` runs every test. Both install what they need
+# `make demo` shows the library at work, `make check` runs the tests. Both install what they need
 # on Debian and Ubuntu, and list what is missing on other systems. `make help` lists the targets.
 #
 # CMakeLists.txt builds and installs; Cargo.toml is the Rust package. All results go to target/.
