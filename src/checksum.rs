@@ -109,6 +109,14 @@ pub fn crc32(data: &[u8]) -> u32 {
     crc32fast::hash(data)
 }
 
+/// Returns the CRC-32 of bytes with the CRC-32 `first`, and `n` bytes with the CRC-32 `next` after
+/// them.
+pub fn crc32_concat(first: u32, next: u32, n: usize) -> u32 {
+    let mut all = crc32fast::Hasher::new_with_initial(first);
+    all.combine(&crc32fast::Hasher::new_with_initial_len(next, n as u64));
+    all.finalize()
+}
+
 /// Returns the CRC-32 of bytes from the CRC-32s and the lengths of their parts.
 pub fn crc32_of_parts(parts: &[(u32, usize)]) -> u32 {
     let mut all = crc32fast::Hasher::new();

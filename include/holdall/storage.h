@@ -33,7 +33,8 @@ typedef struct holdall_storage_functions {
     /* Reads n bytes at offset at. Returns the number of bytes read: less than n only at the end
      * of the file. */
     int64_t (*read_at)(void *ctx, const char *name, uint64_t at, void *dst, size_t n);
-    /* Writes all n bytes at offset at of an existing file. Extends it if needed. */
+    /* Writes all n bytes at offset at of an existing file. Extends it if needed; bytes that were
+     * never written are read as zeros. */
     int64_t (*write_at)(void *ctx, const char *name, uint64_t at, const void *src, size_t n);
     /* Sets the size of a file in bytes, and creates it if needed. */
     int64_t (*truncate)(void *ctx, const char *name, uint64_t size);

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::codec::Encoders;
-use super::header::{COPIED, Header, VERSION_2};
+use super::header::{COPIED, EXTENDED_HEADER_LEN, Header, VERSION_2};
 use super::{Content, Filter, Params, Target, filter, release_if_large, scratch_slice};
 use crate::error::{Error, Result};
 use crate::progress::{Step, advance};
@@ -26,6 +26,20 @@ pub fn encode(params: &Params, src: &[u8], dst: &mut Vec<u8>, threads: usize) ->
         dst.truncate(begin);
     }
     result
+}
+
+/// Returns the header of a Blosc 2 chunk with `n` bytes of uncompressed content, which follow it.
+pub fn copied_header(params: &Params, n: usize) -> Result<[u8; EXTENDED_HEADER_LEN]> {
+    let params = Params {
+        level: 0,
+        ..params.clone()
+    };
+    let encoder = BlockEncoder::make(&params, n)?;
+    let header = Header {
+        cbytes: encoder.max_len,
+        ..encoder.header
+    };
+    Ok(header.write()?.0)
 }
 
 /// Returns a chunk of `n` bytes of content with equal items, or zeros without `item`. Returns

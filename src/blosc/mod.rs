@@ -28,7 +28,7 @@ pub mod stored;
 
 pub use block_content::Decoded;
 pub use decode::{BlockDecoder, DecodeContext, decode, decode_range, repeat};
-pub use encode::{BlockEncoder, encode, encode_filled};
+pub use encode::{BlockEncoder, copied_header, encode, encode_filled};
 pub use encoding::{StoredCodec, StoredEncoding, stored_filters, used_filters};
 pub use header::{Content, EXTENDED_HEADER_LEN, Header, sections};
 pub use params::{Params, Split, Target};

@@ -35,7 +35,10 @@ class Storage(Protocol):
         """Returns n bytes at offset `at`; fewer only at the end of the file."""
 
     def write_at(self, name: str, at: int, data: bytes) -> None:
-        """Writes all bytes of data at offset `at`; extends the file if needed."""
+        """Writes all bytes of data at offset `at`; extends the file if needed.
+
+        Bytes that were never written are read as zeros.
+        """
 
     def truncate(self, name: str, size: int) -> None:
         """Sets the size of a file in bytes; creates a file that does not exist."""

@@ -2,27 +2,26 @@
 //!
 //! In a contiguous frame, a commit writes the new index and trailer after the new chunks, which are
 //! after the trailer of the last commit. One write to the header, within one sector, then makes
-//! them visible. A larger change of the header is protected by the journal. In a sparse frame, a
-//! new file with header, index and trailer replaces the old one; unreferenced chunk files are then
-//! removed.
+//! them visible. A larger change of the header is protected by the journal. A small commit to a long
+//! frame writes less: see [`super::small_commit`]. In a sparse frame, a new file with header, index
+//! and trailer replaces the old one; unreferenced chunk files are then removed.
 //!
 //! If the length of the header changes, all chunks move. If no chunk is left, the trailer moves. In
 //! both cases a new file without unused space replaces the old one.
 #![forbid(unsafe_code)]
 
-use super::checksums::{self, CHECKSUMS, INTEGER_BYTES};
+use super::checksums::{self, CHECKSUMS};
 use super::files::FrameFiles;
 use super::header::Header;
 use super::index::IndexSlot;
 use super::index::entry::Entry;
-use super::index::paged::PAGE;
 use super::layout::FrameLayout;
 use super::parts::{Committed, EncodedParts};
 use super::read::FrameReader;
 use super::trailer::Trailer;
 use super::write::FrameWriter;
 use crate::alloc;
-use crate::blosc::{self, Codec, Params, Target};
+use crate::blosc;
 use crate::checksum::crc32;
 use crate::error::{Result, fail};
 use crate::io::journal::{Change, SAMPLE_BYTES, Sample, Session};
@@ -59,7 +58,11 @@ impl FrameWriter {
         } else {
             files.check_sole_writer()?
         }
-        self.reader.compute_missing_checksums()?;
+        let complete = match self.has_committed {
+            true => self.reader.layout.entries.unchanged(),
+            false => 0,
+        };
+        self.reader.compute_missing_checksums(complete)?;
         let FrameReader { layout, files, .. } = &self.reader;
         // without chunks, the reference library expects the trailer directly after the header
         let is_bare = layout.entries.is_empty() && self.next > 0;
@@ -68,11 +71,21 @@ impl FrameWriter {
             (true, ..) => self.commit_folder(),
             (_, true, _) => self.rewrite(),
             (.., true) => self.publish_new(),
-            _ => self.switch_header(),
+            _ => self.commit_in_file(),
         }
     }
 
     // ---- contiguous frames
+
+    /// Writes index and trailer, then the header. After a small commit, the next small one writes
+    /// two tails, of which those after it write one.
+    fn commit_in_file(&mut self) -> Result<()> {
+        if self.commit_small()? {
+            return Ok(());
+        }
+        self.leave_pair();
+        self.switch_header()
+    }
 
     /// Writes index and trailer after the committed data, then the header.
     fn switch_header(&mut self) -> Result<()> {
@@ -171,21 +184,22 @@ impl FrameWriter {
         files.last = Committed::new(parts.head, parts.index_and_trailer, header.frame_len);
         files.set_main(file);
         if !header.sparse {
-            self.next = header.frame_len - header.len();
+            (self.next, self.pair) = (header.frame_len - header.len(), None);
         }
-        (layout.header, self.changed) = (header, false);
+        layout.entries.set_committed();
+        (layout.header, self.changed, self.has_committed) = (header, false, true);
         self.protect_committed();
     }
 }
 
 impl FrameReader {
-    /// Computes the missing checksums of stored chunks, if the frame has checksums. Chunks of other
-    /// writers are assumed to be intact.
-    pub(super) fn compute_missing_checksums(&mut self) -> Result<()> {
+    /// Computes the missing checksums of stored chunks from chunk `from` on, if the frame has
+    /// checksums. Chunks of other writers are assumed to be intact.
+    pub(super) fn compute_missing_checksums(&mut self, from: usize) -> Result<()> {
         if !self.layout.checksums {
             return Ok(());
         }
-        for i in 0..self.layout.entries.len() as u64 {
+        for i in from as u64..self.layout.entries.len() as u64 {
             let entry = self.entry(i)?;
             if entry.position().is_none()
                 || (entry.has_checksum()
@@ -230,7 +244,7 @@ impl FrameReader {
             alloc::with_capacity(self.layout.entries.len())?,
             0u64,
         );
-        for (i, (slot, entry)) in slots.iter_mut().zip(&self.layout.entries).enumerate() {
+        for (i, (slot, entry)) in slots.iter_mut().zip(self.layout.entries.iter()).enumerate() {
             let n = if entry.position().is_some() {
                 self.cbytes_of(i as u64, entry)
                     .map_err(|e| self.layout.chunk_error(i as u64, e))?
@@ -310,10 +324,7 @@ impl FrameLayout {
                 cbytes.max(most.map_or(0, Header::least_cbytes))
             };
         }
-        let mut trailer = Trailer::default();
-        for meta in &self.vlmeta {
-            trailer.vlmeta.push((meta.name.clone(), meta.chunk.clone()));
-        }
+        let mut trailer = self.trailer();
         if self.checksums && !slots.is_empty() {
             trailer
                 .vlmeta
@@ -323,16 +334,20 @@ impl FrameLayout {
         Ok((header, parts))
     }
 
+    /// Returns the trailer without the checksums of the chunks.
+    pub(super) fn trailer(&self) -> Trailer {
+        let mut trailer = Trailer::default();
+        for meta in &self.vlmeta {
+            trailer.vlmeta.push((meta.name.clone(), meta.chunk.clone()));
+        }
+        trailer
+    }
+
     fn checksums_chunk(&self) -> Result<Vec<u8>> {
         let checksums =
             checksums::encode(self.entries.len(), self.entries.iter().map(Entry::checksum))?;
         let mut chunk = Vec::new();
-        // readers look up a few checksums at a time
-        let params = Params {
-            blocksize: Some(PAGE as usize * 2 * INTEGER_BYTES),
-            ..Params::new(Target::Blosc2, Codec::Lz4, 5, INTEGER_BYTES)
-        };
-        blosc::encode(&params, &checksums, &mut chunk, 1)?;
+        blosc::encode(&checksums::params(), &checksums, &mut chunk, 1)?;
         Ok(chunk)
     }
 
@@ -354,31 +369,36 @@ impl FrameFiles {
         {
             // committed data is untouched; after a failed sync the pending data cannot be trusted
             if session.is_broken() {
-                self.truncate_to_commit();
+                self.truncate_to_commit(0);
             } else {
                 let _ = file.set_size(end);
             }
             return Err(e);
         }
-        match one_sector(&self.last.header, &parts.head) {
-            None => self.write_header_under_journal(&**file, &parts.head)?,
-            Some(new) => {
-                let write = |head: &[u8]| file.write_at(new.start as u64, head.at(new.clone())?);
-                if let Err(e) = write(&parts.head).and_then(|()| session.sync(&**file)) {
-                    // restore the committed header, if possible
-                    let restored = write(&self.last.header).and_then(|()| session.sync(&**file));
-                    if restored.is_err() {
-                        session.mark_broken();
-                    }
-                    return Err(e);
-                }
-            }
-        }
+        self.write_header(&**file, &parts.head)?;
         // the commit is done; leftovers of a failed commit after it can be removed
         if file.size().is_ok_and(|n| n > frame_len) {
             let _ = file.set_size(frame_len);
         }
         Ok(())
+    }
+
+    /// Writes the header of a commit whose other parts are durable.
+    pub(super) fn write_header(&self, file: &dyn File, head: &[u8]) -> Result<()> {
+        let Some(new) = one_sector(&self.last.header, head) else {
+            return self.write_header_under_journal(file, head);
+        };
+        let session = self.session()?;
+        let write = |head: &[u8]| file.write_at(new.start as u64, head.at(new.clone())?);
+        let written = write(head).and_then(|()| session.sync(file));
+        if written.is_err() {
+            // restore the committed header, if possible
+            let restored = write(&self.last.header).and_then(|()| session.sync(file));
+            if restored.is_err() {
+                session.mark_broken();
+            }
+        }
+        written
     }
 
     fn write_header_under_journal(&self, file: &dyn File, head: &[u8]) -> Result<()> {
@@ -486,7 +506,7 @@ impl Drop for FrameWriter {
             }
         } else if self.changed && !session.is_broken() {
             // after an uncertain commit, the bytes may be committed data
-            files.truncate_to_commit();
+            files.truncate_to_commit(self.pair.as_ref().map_or(0, |pair| pair.end()));
         }
     }
 }

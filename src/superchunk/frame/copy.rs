@@ -139,9 +139,11 @@ impl Frame {
             .entry_if_stored(i)?
             .is_some_and(|e| e.slot == IndexSlot::Uninit);
         let entries = &mut to.reader.layout.entries;
-        let there = usize::try_from(new).ok().and_then(|i| entries.get_mut(i));
-        if let Some(there) = there.filter(|e| e.slot == IndexSlot::Zeros && never_set) {
-            there.slot = IndexSlot::Uninit;
+        if never_set {
+            let there = entries.at_mut(new as usize)?;
+            if there.slot == IndexSlot::Zeros {
+                there.slot = IndexSlot::Uninit;
+            }
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use super::index::entry::Entry;
-use super::index::{IndexSlot, LOST};
-use super::parts::Committed;
+use super::index::{ENTRY, IndexSlot, LOST};
+use super::parts::{self, Committed};
 use super::storage::FrameStorage;
 use super::trailer::TAIL;
 use crate::alloc;
@@ -152,10 +152,21 @@ impl FrameFiles {
         if as_opened || !same || !self.may_grow {
             return Ok(as_opened);
         }
-        // other writers overwrite the trailer; writers of this library never do
+        // other writers overwrite the trailer; writers of this library only that of a pair
         let mut tail = [0; TAIL];
         let n = file.read_at(self.last.tail_at, &mut tail)?;
-        Ok(tail.get(..n) == Some(&self.last.tail))
+        Ok(tail.get(..n) == Some(&self.last.tail) || self.is_in_pair(&**file)?)
+    }
+
+    /// Returns whether commits to the same pair of tails have added entries to the index.
+    fn is_in_pair(&self, file: &dyn File) -> Result<bool> {
+        let Some((at, slot)) = self.last.first_slot else {
+            return Ok(false);
+        };
+        let mut found = [0; ENTRY];
+        Ok(file.read_at(at, &mut found)? == ENTRY
+            && found == slot
+            && parts::is_sealed(file, self.at, self.last.header.len())?)
     }
 
     /// Fails if another writer, which did not hold the lock, has changed the file.
@@ -209,9 +220,9 @@ impl FrameFiles {
             .write_at(self.base.saturating_add(position), bytes)
     }
 
-    /// Truncates a contiguous frame to its last commit. Must be called only while that commit is
-    /// known to be the current one.
-    pub(super) fn truncate_to_commit(&self) {
+    /// Truncates a contiguous frame to its last commit, but to no less than `least` bytes. Must be
+    /// called only while that commit is known to be the current one.
+    pub(super) fn truncate_to_commit(&self, least: u64) {
         let Some(file) = self
             .main
             .as_ref()
@@ -219,7 +230,7 @@ impl FrameFiles {
         else {
             return;
         };
-        let end = self.last.end();
+        let end = self.last.end().max(least);
         if file.size().is_ok_and(|n| n > end) && self.check_sole_writer().is_ok() {
             let _ = file.set_size(end);
         }

@@ -5,6 +5,7 @@
 use super::checksums::{self, CHECKSUMS};
 use super::header::{Header, MAX_CHUNKS};
 use super::index::entry::Entry;
+use super::index::entry_list::EntryList;
 use super::index::paged::{EntryRef, PagedEntries};
 use super::index::{IndexSlot, invalidate_shared};
 use super::part_checksum::Writer;
@@ -21,7 +22,7 @@ pub struct FrameLayout {
     pub(super) name: String,
     /// The current header. A commit sets the fields that are known only then.
     pub(super) header: Header,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: EntryList,
     /// Replaces `entries` in a frame that is open for reading and loads its entries on demand.
     pub(super) paged: Option<Box<PagedEntries>>,
     /// The content offset of each chunk, and the end of the last one. Set if chunks have variable
@@ -49,7 +50,7 @@ impl FrameLayout {
             name,
             params: header.params(),
             header,
-            entries: Vec::new(),
+            entries: EntryList::default(),
             paged: None,
             starts: None,
             vlmeta: Vec::new(),
@@ -124,13 +125,14 @@ impl FrameLayout {
             limit,
             "the index of the chunks",
         )?;
-        alloc::reserve(&mut self.entries, slots.len())?;
+        self.entries.reserve(slots.len())?;
         self.entries.extend(
             slots
                 .into_iter()
                 .zip(checksums.chain(std::iter::repeat([0, 0])))
                 .map(|(slot, sum)| known(slot, sum)),
         );
+        self.entries.set_committed();
         Ok(())
     }
 
@@ -390,7 +392,7 @@ impl FrameLayout {
 
     /// Appends the entry of a chunk of `n` bytes.
     pub(super) fn push(&mut self, entry: Entry, n: usize) -> Result<()> {
-        alloc::reserve(&mut self.entries, 1)?;
+        self.entries.reserve(1)?;
         self.entries.push(entry);
         self.header.nbytes += n as u64;
         let end = self.header.nbytes;
@@ -403,7 +405,7 @@ impl FrameLayout {
 
     /// Inserts the entry of a chunk of `n` bytes before chunk `at`, or after the last one.
     pub(super) fn insert(&mut self, at: u64, entry: Entry, n: usize) -> Result<()> {
-        alloc::reserve(&mut self.entries, 1)?;
+        self.entries.reserve(1)?;
         self.entries.insert(at as usize, entry);
         self.header.nbytes += n as u64;
         if let Some(starts) = &mut self.starts {

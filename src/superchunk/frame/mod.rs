@@ -14,15 +14,17 @@
 //! - `layout`, `files`, `read`: a `FrameReader` consists of a `FrameLayout` (header, entries,
 //!   metalayers), of `FrameFiles` (open files, last commit, session) and of caches.
 //! - `verify`, `encode`: verification by a reader, and the encoder of chunks.
+//! - `tail_pair`: two tails of a long frame, which small commits write alternately.
 //! - `write`: a `FrameWriter` consists of a reader and of what changed since the last commit.
-//!   `write_parallel`, `edit`, `meta`, `commit`: its operations.
+//!   `write_parallel`, `edit`, `meta`, `small_commit`, `commit`: its operations.
 //! - `open`, `create`, `repair`: open readers and writers. `detect`: distinguishes frames from
 //!   other formats.
 //! - `handle`: a [`Frame`] is a reader or a writer. `content`, `copy`: its operations.
 //! - `chunks`: implements the `Chunks` trait, through which arrays use a frame.
 //!
-//! A writer never overwrites committed data, except the header. It writes new chunks after all
-//! committed data; they become visible with the header of the next commit.
+//! A writer never overwrites data of the last commit, except the header. It writes new chunks after
+//! all committed data, or to the room that a pair of tails has; they become visible with the header of
+//! the next commit.
 #![forbid(unsafe_code)]
 
 mod checksums;
@@ -50,7 +52,9 @@ mod read;
 mod read_ahead;
 mod recover;
 mod repair;
+mod small_commit;
 pub mod storage;
+mod tail_pair;
 #[cfg(test)]
 mod tests;
 pub mod trailer;

@@ -222,6 +222,7 @@ impl FrameWriter {
             // the next commit removes the files that an interrupted writer left
             writer.chunk_files = storage.chunk_numbers()?;
         }
+        writer.reopen_pair()?;
         writer.apply_write_options()?;
         Ok(writer)
     }

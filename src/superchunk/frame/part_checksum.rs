@@ -12,7 +12,7 @@
 use super::header::{Header, MARK_AT};
 use super::msgpack::{EXT_16, UINT_32};
 use super::trailer::{TAIL, Trailer};
-use crate::checksum::{Checksum, Hasher, crc32};
+use crate::checksum::{Checksum, Hasher, crc32, crc32_concat};
 use crate::error::{Result, fail};
 use crate::slice::SliceExt;
 
@@ -47,6 +47,31 @@ pub fn seal(
     let [a, b, _] = checksums;
     put(trailer, [a, b, crc.to_le_bytes()]);
     Ok((head, trailer.encode()?))
+}
+
+/// Sets the seal of parts with these CRC-32s: of the index, and of the `trailer_len` bytes of the
+/// trailer except its last ones. Returns the encoded header and the last bytes of the trailer.
+pub fn seal_parts(
+    header: &mut Header,
+    index: u32,
+    trailer: u32,
+    trailer_len: u32,
+) -> Result<(Vec<u8>, [u8; TAIL])> {
+    header.mark = MARK;
+    let head = header.encode()?;
+    let [a, b, c, d] = trailer_len.to_be_bytes();
+    let mut tail = [0; TAIL];
+    let start = [UINT_32, a, b, c, d, EXT_16, 0];
+    let crcs = [crc32(&head), index].map(u32::to_le_bytes);
+    let bytes = start.iter().chain(&MAGIC).chain(crcs.as_flattened());
+    tail.iter_mut()
+        .zip(bytes)
+        .for_each(|(to, from)| *to = *from);
+    let own = crc32_concat(trailer, crc32(&tail), TAIL);
+    if let Some(last) = tail.last_chunk_mut::<OWN>() {
+        *last = own.to_le_bytes();
+    }
+    Ok((head, tail))
 }
 
 fn put(trailer: &mut Trailer, checksums: [[u8; 4]; 3]) {

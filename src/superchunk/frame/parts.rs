@@ -3,7 +3,7 @@
 
 use super::header::Header;
 use super::index::paged::PagedEntries;
-use super::index::{self, IndexSlot};
+use super::index::{self, ENTRY, IndexSlot};
 use super::metalayers::Named;
 use super::part_checksum::{self, Writer};
 use super::trailer::{TAIL, Trailer};
@@ -37,6 +37,9 @@ pub struct Committed {
     /// The last bytes of the trailer, and their offset.
     pub tail: Vec<u8>,
     pub tail_at: u64,
+    /// The first slot of an uncompressed index, with its offset: later commits may add slots (see
+    /// [`super::tail_pair`]).
+    pub first_slot: Option<(u64, [u8; ENTRY])>,
 }
 
 impl Committed {
@@ -47,6 +50,7 @@ impl Committed {
             header,
             tail_at: end.saturating_sub(tail.len() as u64),
             tail,
+            first_slot: None,
         }
     }
 
@@ -135,13 +139,15 @@ impl FrameParts {
         if paged
             && let Ok(Some(paged)) = PagedEntries::open(file, at, limit, &header, (head, &last))
         {
+            let mut commit = Committed::new(head.to_vec(), last.to_vec(), end);
+            commit.first_slot = paged.first_slot();
             return Ok(FrameParts {
                 header,
                 slots: Vec::new(),
                 paged: Some(paged),
                 vlmeta: Vec::new(),
                 writer: Writer::Holdall,
-                commit: Committed::new(head.to_vec(), last.to_vec(), end),
+                commit,
             });
         }
         let file = &**file;
@@ -173,13 +179,19 @@ impl FrameParts {
             read_index(&header, index, limit)?
         };
         let writer = part_checksum::check(head, index, tail)?;
+        let mut commit = Committed::new(head.to_vec(), last.to_vec(), end);
+        if index.len() == blosc::EXTENDED_HEADER_LEN + slots.len() * ENTRY {
+            let first = index.get(blosc::EXTENDED_HEADER_LEN..);
+            let at = begin.saturating_add(blosc::EXTENDED_HEADER_LEN as u64);
+            commit.first_slot = first.and_then(|slots| Some((at, *slots.first_chunk()?)));
+        }
         Ok(FrameParts {
             header,
             slots,
             paged: None,
             vlmeta: trailer.vlmeta,
             writer,
-            commit: Committed::new(head.to_vec(), last.to_vec(), end),
+            commit,
         })
     }
 }
@@ -206,6 +218,21 @@ pub fn read_header(file: &dyn File, at: u64, limit: u64) -> Result<Vec<u8>> {
     }
     head.truncate(len);
     Ok(head)
+}
+
+/// Returns whether the last commit is one of this library, with a header of `header_len` bytes.
+pub fn is_sealed(file: &dyn File, at: u64, header_len: usize) -> Result<bool> {
+    let mut head = alloc::zeroed(header_len)?;
+    file.read_at(at, &mut head)?;
+    let Ok(header) = Header::parse(&head) else {
+        return Ok(false);
+    };
+    let mut tail = [0; TAIL];
+    let tail_at = at
+        .saturating_add(header.frame_len)
+        .saturating_sub(TAIL as u64);
+    let n = file.read_at(tail_at, &mut tail)?;
+    Ok(n == TAIL && part_checksum::index_crc(&head, &tail).is_some())
 }
 
 /// Returns the range of the index.

@@ -131,7 +131,7 @@ impl FrameWriter {
         {
             return Ok(());
         }
-        self.reader.compute_missing_checksums()?;
+        self.reader.compute_missing_checksums(0)?;
         self.rewrite()
     }
 }

@@ -75,13 +75,11 @@ impl Trailer {
         })
     }
 
-    /// Returns the bytes before the value of the only metalayer, without its length field.
-    pub fn prefix_of_only(name: &str) -> Result<Vec<u8>> {
-        let mut out = Trailer {
-            vlmeta: vec![(name.to_owned(), Vec::new())],
-            ..Trailer::default()
-        }
-        .encode()?;
+    /// Returns the bytes before the value of an additional metalayer with this name, without its
+    /// length field.
+    pub fn start_before(mut self, name: &str) -> Result<Vec<u8>> {
+        self.vlmeta.push((name.to_owned(), Vec::new()));
+        let mut out = self.encode()?;
         out.truncate(out.len() - TAIL - 4);
         Ok(out)
     }

@@ -1,14 +1,14 @@
-//! Writes new chunks. Each chunk is written at once, after all committed data, and becomes visible
-//! with the commit. The space of an uncommitted chunk that is replaced is reused.
+//! Writes new chunks. Each chunk is written at once, after all committed data or before a pair of
+//! tails, and becomes visible with the commit. The space of an uncommitted chunk that is replaced is reused.
 #![forbid(unsafe_code)]
 
 use super::index::IndexSlot;
 use super::index::entry::Entry;
 use super::read::FrameReader;
+use super::tail_pair::TailPair;
 use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::journal::Session;
-use crate::slice::SliceExt;
 use crate::superchunk::block_checksums;
 use crate::superchunk::buffer_pool::BufferPool;
 use crate::superchunk::chunks::{Encoded, Fill};
@@ -22,6 +22,12 @@ pub struct FrameWriter {
     pub(super) changed: bool,
     /// The end of the used bytes of a contiguous frame, relative to the end of its header.
     pub(super) next: u64,
+    /// Two tails after the chunks, which small commits write alternately.
+    pub(super) pair: Option<Box<TailPair>>,
+    /// The first bytes of the trailer when the frame was opened, or of the last small commit.
+    pub(super) trailer_start: Vec<u8>,
+    /// Has this handle committed?
+    pub(super) has_committed: bool,
     /// Bytes before this offset must not be overwritten.
     pub(super) committed: u64,
     /// The number of the next chunk file.
@@ -90,6 +96,9 @@ impl FrameWriter {
             pending: Vec::new(),
             changed: false,
             next: reader.layout.header.frame_len.saturating_sub(header_len),
+            pair: None,
+            trailer_start: Vec::new(),
+            has_committed: false,
             committed: 0,
             number: 0,
             uncommitted: Vec::new(),
@@ -139,7 +148,7 @@ impl FrameWriter {
             return Err(e.at(i));
         }
         if i == count {
-            alloc::reserve(&mut layout.entries, 1)?;
+            layout.entries.reserve(1)?;
             layout.check_room(n as u64)?;
         }
         let taken = i < count && self.reclaim(i)?;
@@ -147,7 +156,7 @@ impl FrameWriter {
         let files = &self.reader.files;
         if stored.is_err() && taken && !files.session()?.is_broken() {
             // the old chunk is lost: a commit of the pending changes would lose data
-            files.truncate_to_commit();
+            files.truncate_to_commit(0);
             files.session()?.mark_broken();
         }
         let entry = stored?;
@@ -200,20 +209,33 @@ impl FrameWriter {
             layout.header.cbytes = layout.header.cbytes.saturating_add(cbytes.into());
             number
         } else {
-            files.write_chunk(self.next, &bytes)?;
-            self.record_written(bytes.len())
+            let position = self.position_for(self.next, bytes.len());
+            self.reader.files.write_chunk(position, &bytes)?;
+            self.record_written(position, bytes.len());
+            position
         };
         let threads = self.reader.threads.count();
         self.buffers.give_back(bytes, threads);
         Ok(Entry::verified(IndexSlot::At(position), cbytes, crc))
     }
 
-    /// Records that `n` bytes were written at the end and returns their offset.
-    pub(super) fn record_written(&mut self, n: usize) -> u64 {
-        let position = self.next;
+    /// Returns the offset for a chunk of `n` bytes: `next`, or the end of the file if the chunk does
+    /// not fit before a pair of tails.
+    pub(super) fn position_for(&self, next: u64, n: usize) -> u64 {
+        let Some(pair) = &self.pair else { return next };
+        let from_base = |at: u64| at.saturating_sub(self.reader.files.base);
+        let ends = [pair.chunks_end(), pair.end()].map(from_base);
+        let [room_end, pair_end] = ends;
+        match next.saturating_add(n as u64) <= room_end || next >= pair_end {
+            true => next,
+            false => pair_end,
+        }
+    }
+
+    /// Records that a chunk of `n` bytes was written at this offset.
+    pub(super) fn record_written(&mut self, position: u64, n: usize) {
         self.next = position.saturating_add(n as u64);
         self.reader.layout.header.cbytes = self.next;
-        position
     }
 
     /// Reclaims the space of an uncommitted chunk that is the last in the file.
@@ -283,7 +305,8 @@ impl FrameWriter {
             });
         }
         let layout = &mut self.reader.layout;
-        (layout.entries, layout.header.nbytes, self.changed) = (entries, nbytes, true);
+        layout.entries.replace(entries);
+        (layout.header.nbytes, self.changed) = (nbytes, true);
         // two entries may share one chunk: its space must not be reclaimed
         self.committed = self.next;
         Ok(())

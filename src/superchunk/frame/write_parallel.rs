@@ -16,9 +16,10 @@ use crate::superchunk::chunks::{PendingChunk, jobs};
 /// A chunk that was written, or needs no space.
 pub(super) enum WrittenChunk {
     Slot(IndexSlot),
-    /// The number of bytes that were written, the length of the chunk with which they begin, and its
-    /// CRC-32.
+    /// The offset and the number of bytes that were written, the length of the chunk with which they
+    /// begin, and its CRC-32.
     Bytes {
+        position: u64,
         n: usize,
         cbytes: u32,
         crc: Option<u32>,
@@ -87,11 +88,17 @@ impl FrameWriter {
                     None => None,
                     Some(StoredForm::Slot(slot)) => Some(WrittenChunk::Slot(slot)),
                     Some(StoredForm::Bytes { bytes, cbytes, crc }) => {
-                        self.reader.files.write_chunk(at, &bytes)?;
                         let n = bytes.len();
-                        at = at.saturating_add(n as u64);
+                        let position = self.position_for(at, n);
+                        self.reader.files.write_chunk(position, &bytes)?;
+                        at = position.saturating_add(n as u64);
                         self.buffers.give_back(bytes, self.reader.threads.count());
-                        Some(WrittenChunk::Bytes { n, cbytes, crc })
+                        Some(WrittenChunk::Bytes {
+                            position,
+                            n,
+                            cbytes,
+                            crc,
+                        })
                     }
                 });
                 Ok(())
@@ -105,8 +112,14 @@ impl FrameWriter {
         self.changed = true;
         match put {
             WrittenChunk::Slot(slot) => Entry::bare(slot),
-            WrittenChunk::Bytes { n, cbytes, crc } => {
-                Entry::verified(IndexSlot::At(self.record_written(n)), cbytes, crc)
+            WrittenChunk::Bytes {
+                position,
+                n,
+                cbytes,
+                crc,
+            } => {
+                self.record_written(position, n);
+                Entry::verified(IndexSlot::At(position), cbytes, crc)
             }
         }
     }

@@ -11,13 +11,16 @@
 //! - A new chunk file gets the highest number plus one, whether or not such a file exists. A
 //!   changed chunk keeps its number.
 //!
-//! - [`entry`]: a slot together with the length and the checksum of its chunk.
+//! - [`entry`]: a slot together with the length and the checksum of its chunk. [`entry_list`]: the
+//!   entries of all chunks.
 //! - `paged`: the entries of a long frame, loaded page by page on demand.
 #![forbid(unsafe_code)]
 
 pub mod entry;
+pub mod entry_list;
 pub(super) mod paged;
 
+use super::checksums::PAGE;
 use crate::alloc;
 use crate::blosc::{self, Codec, Params, Split, Target};
 use crate::error::{Result, fail};
@@ -58,7 +61,8 @@ impl IndexSlot {
         }
     }
 
-    fn bits(self) -> u64 {
+    /// Returns the stored form.
+    pub fn bits(self) -> u64 {
         match self {
             IndexSlot::At(bits) | IndexSlot::Unknown(bits) => bits,
             IndexSlot::Zeros => ZEROS,
@@ -112,15 +116,23 @@ pub fn slots(bytes: &[u8]) -> impl Iterator<Item = IndexSlot> {
 pub fn encode(slots: &[IndexSlot]) -> Result<Vec<u8>> {
     let mut bytes = alloc::with_capacity(slots.len().saturating_mul(ENTRY))?;
     bytes.extend(slots.iter().flat_map(|s| s.bits().to_le_bytes()));
-    // the block size of the reference library, which looks up single slots: a block holds few slots
-    let params = Params {
-        blocksize: Some(16 << 10),
+    let mut out = Vec::new();
+    blosc::encode(&params(), &bytes, &mut out, 1)?;
+    Ok(out)
+}
+
+fn params() -> Params {
+    Params {
+        // that of the reference library, which looks up single slots: a block holds few slots
+        blocksize: Some(PAGE as usize * ENTRY),
         split: Split::Never,
         ..Params::new(Target::Blosc2, Codec::BloscLz, 5, ENTRY)
-    };
-    let mut out = Vec::new();
-    blosc::encode(&params, &bytes, &mut out, 1)?;
-    Ok(out)
+    }
+}
+
+/// Returns the header of an uncompressed index of `chunks` slots, which follow it.
+pub fn uncompressed_header(chunks: usize) -> Result<[u8; blosc::EXTENDED_HEADER_LEN]> {
+    blosc::copied_header(&params(), chunks.saturating_mul(ENTRY))
 }
 
 /// No writer stores two chunks at one offset: all slots that share an offset are marked as invalid.

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::io::{File, read_buffer};
 use crate::parallel::get_or_init;
 use crate::slice::SliceExt;
-use crate::superchunk::frame::checksums::{self, BIN_HEADER_BYTES, CHECKSUMS, INTEGER_BYTES};
+use crate::superchunk::frame::checksums::{self, BIN_HEADER_BYTES, CHECKSUMS, INTEGER_BYTES, PAGE};
 use crate::superchunk::frame::header::Header;
 use crate::superchunk::frame::part_checksum;
 use crate::superchunk::frame::trailer::{TAIL, Trailer};
@@ -31,8 +31,6 @@ use std::sync::{Arc, OnceLock};
 
 /// A frame with at most this many chunks is read at once. Fuzzers have short frames.
 const MAX_UNPAGED_CHUNKS: u64 = if cfg!(fuzzing) { 1 } else { 4096 };
-/// Entries per page: as many as one index block holds.
-pub const PAGE: u64 = 2048;
 /// Pages that a frame caches, and the memory limit for the pages of all frames.
 const CACHED_PAGES: usize = 64;
 static BUDGET: CacheBudget = CacheBudget::new(32 << 20);
@@ -51,9 +49,20 @@ pub struct PagedEntries {
     /// The range of the stored index, and its CRC-32 according to the seal.
     stored: Range<u64>,
     crc: u32,
+    /// What later commits may overwrite: none if they write no part of these entries.
+    overwritable: Option<Overwritable>,
     /// The result of verifying the index, computed on demand.
     index_check: OnceLock<Result<()>>,
     limit: u64,
+}
+
+/// The parts of an uncompressed index and its checksums that later commits may overwrite, as they
+/// were on opening (see [`super::super::tail_pair`]).
+struct Overwritable {
+    /// The header of the index and its first slot, which identifies the index.
+    start: [u8; EXTENDED_HEADER_LEN + ENTRY],
+    last_slot: [u8; ENTRY],
+    last_checksum: [u8; ENTRY],
 }
 
 pub struct Page {
@@ -121,7 +130,7 @@ impl PagedEntries {
         ) else {
             return Ok(None);
         };
-        let paged = PagedEntries {
+        let mut paged = PagedEntries {
             count,
             stored: begin..begin.saturating_add(index.stored.header().cbytes as u64),
             index,
@@ -135,10 +144,34 @@ impl PagedEntries {
             pages: LruCache::new(CACHED_PAGES, &BUDGET),
             file: file.clone(),
             crc,
+            overwritable: None,
             index_check: OnceLock::new(),
             limit,
         };
+        if paged.index.stored.is_copied() {
+            paged.overwritable = Some(paged.read_overwritable()?);
+        }
         Ok(Some(Box::new(paged)))
+    }
+
+    fn read_overwritable(&self) -> Result<Overwritable> {
+        let (mut start, mut last_slot, mut last_checksum) =
+            ([0; EXTENDED_HEADER_LEN + ENTRY], [0; ENTRY], [0; ENTRY]);
+        self.file.read_exact_at(self.stored.start, &mut start)?;
+        let last = self.count.saturating_sub(1);
+        self.read_entries(last, &mut last_slot, &mut last_checksum)?;
+        Ok(Overwritable {
+            start,
+            last_slot,
+            last_checksum,
+        })
+    }
+
+    /// Returns the first slot of an uncompressed index, with its offset in the file.
+    pub fn first_slot(&self) -> Option<(u64, [u8; ENTRY])> {
+        let start = &self.overwritable.as_ref()?.start;
+        let at = self.stored.start.saturating_add(EXTENDED_HEADER_LEN as u64);
+        Some((at, *start.last_chunk()?))
     }
 
     /// Returns the number of entries.
@@ -175,14 +208,22 @@ impl PagedEntries {
             "a page of the index of the chunks",
         )?;
         let (mut slots, mut checksums) = (alloc::zeroed(n * ENTRY)?, alloc::zeroed(n * ENTRY)?);
-        part(&self.index, first as usize * ENTRY, &mut slots)
-            .map_err(|e| e.within("the index of the chunks"))?;
-        part(
-            &self.checksums,
-            self.bin_header + first as usize * ENTRY,
-            &mut checksums,
-        )
-        .map_err(|e| e.within(format_args!("metalayer {CHECKSUMS:?}")))?;
+        self.read_entries(first, &mut slots, &mut checksums)?;
+        if let Some(last) = &self.overwritable
+            && first + n as u64 == self.count
+        {
+            let ends = [
+                (&mut slots, last.last_slot),
+                (&mut checksums, last.last_checksum),
+            ];
+            for (bytes, last) in ends {
+                bytes
+                    .iter_mut()
+                    .rev()
+                    .zip(last.iter().rev())
+                    .for_each(|(to, from)| *to = *from);
+            }
+        }
         let mut entries = alloc::with_capacity(n)?;
         for (slot, sum) in super::slots(&slots).zip(checksums::pairs(&checksums)) {
             if matches!(sum, [0, _]) {
@@ -196,16 +237,31 @@ impl PagedEntries {
         })
     }
 
+    /// Reads the slots and the checksums of entries from `first` on.
+    fn read_entries(&self, first: u64, slots: &mut [u8], checksums: &mut [u8]) -> Result<()> {
+        let at = first as usize * ENTRY;
+        part(&self.index, at, slots).map_err(|e| e.within("the index of the chunks"))?;
+        part(&self.checksums, self.bin_header + at, checksums)
+            .map_err(|e| e.within(format_args!("metalayer {CHECKSUMS:?}")))
+    }
+
     /// Verifies the complete index against its CRC-32, once.
     fn verify_index(&self) -> Result<()> {
         let verified = get_or_init(&self.index_check, || {
             let mut sum = Hasher::new(Checksum::Crc32);
-            let mut at = self.stored.start;
-            while at < self.stored.end {
-                let n = (self.stored.end - at).min(PIECE);
+            let (first, last): (&[u8], &[u8]) = match &self.overwritable {
+                Some(parts) => (&parts.start, &parts.last_slot),
+                None => (&[], &[]),
+            };
+            sum.update(first);
+            let mut at = self.stored.start + first.len() as u64;
+            let end = self.stored.end.saturating_sub(last.len() as u64);
+            while at < end {
+                let n = (end - at).min(PIECE);
                 sum.update(&read_buffer::read(&*self.file, at, n as usize, self.limit)?);
                 at += n;
             }
+            sum.update(last);
             if sum.finish() == self.crc.to_le_bytes() {
                 Ok(())
             } else {
@@ -219,7 +275,7 @@ impl PagedEntries {
 /// Returns the range of the checksums in a trailer that has no other metalayer. `trailer` ends
 /// before the last [`TAIL`] bytes.
 fn checksums_range(file: &dyn File, trailer: Range<u64>) -> Result<Option<Range<u64>>> {
-    let before = Trailer::prefix_of_only(CHECKSUMS)?;
+    let before = Trailer::default().start_before(CHECKSUMS)?;
     let mut found = alloc::zeroed(before.len() + 4)?;
     let begin = trailer.start.saturating_add(found.len() as u64);
     let Some(n) = trailer.end.checked_sub(begin) else {

@@ -12,12 +12,14 @@
 //!
 //! Whatever is uncertain or lost is reported.
 //!
-//! - [`search`]: the corrupt frame, and candidates for each part of it.
+//! - [`search`]: the corrupt frame, and candidates for each part of it. [`pair`]: those of a pair of
+//!   tails.
 //! - [`sealed`], [`unsealed`]: combine the parts with a sealed trailer, and without one.
 //! - [`patched_file`]: a view of the file with the recovered parts.
 #![forbid(unsafe_code)]
 
 mod byte_correction;
+mod pair;
 mod patched_file;
 mod scan;
 mod sealed;
@@ -53,19 +55,42 @@ pub fn recover(storage: &FrameStorage, file: &Arc<dyn File>, limit: u64) -> Resu
 
 impl Search<'_> {
     fn find(&self) -> Result<RecoveredFrame> {
-        let mut ends = vec![self.size];
         let said = self
             .header_candidates()
             .into_iter()
-            .find_map(|h| Some(Header::parse(&h).ok()?.frame_len));
-        ends.extend(said.filter(|end| *end < self.size));
+            .find_map(|h| Some(Header::parse(&h).ok()?.frame_len))
+            .filter(|end| *end < self.size);
+        let mut ends: Vec<u64> = said.into_iter().chain([self.size]).collect();
+        // of a pair, the header refers to one commit, and the other is the one before or after it
+        let marks = self.marks(&ends);
+        for end in marks.iter().flat_map(|mark| self.ends_of_pair(mark)) {
+            if !ends.contains(&end) {
+                ends.insert(ends.len() - 1, end);
+            }
+        }
+        let mut sealed: Vec<_> = ends.iter().filter_map(|end| self.sealed_at(*end)).collect();
+        let of_header = sealed
+            .iter()
+            .position(|s| self.stored_header_of(s).is_some());
+        sealed.rotate_left(of_header.unwrap_or(0));
+        let may_be_older = !marks.is_empty() && of_header.is_none();
+        if may_be_older
+            && sealed.len() < 2
+            && let Some(found) = self.by_index(&ends)?
+        {
+            return self.assemble(found);
+        }
         let mut fallback = None;
-        for end in ends.iter().rev() {
-            let Some(sealed) = self.sealed_at(*end) else {
-                continue;
-            };
+        for sealed in sealed {
             match self.parts_of_sealed(sealed)? {
-                Some(found) if !found.header_lost => return self.assemble(found),
+                Some(mut found) if !found.header_lost => {
+                    if may_be_older {
+                        found
+                            .lost
+                            .push(fail!(Format, "the last commit may be lost"));
+                    }
+                    return self.assemble(found);
+                }
                 found => fallback = fallback.or(found),
             }
         }

@@ -60,6 +60,11 @@ impl Search<'_> {
             };
             at.checked_add(n).filter(|from| *from < end)
         }));
+        from.extend(
+            self.marks(&[])
+                .iter()
+                .flat_map(|mark| mark.tails.map(|[_, trailer]| trailer)),
+        );
         from.into_iter().find_map(|from| {
             let bytes = self.bytes(from..end)?;
             let right = corrected_trailer(&bytes, |[head, index, _]| {
@@ -95,7 +100,8 @@ impl Search<'_> {
             } else {
                 h.len().saturating_add(h.cbytes)
             };
-            self.bytes(begin..from)
+            let chunks = h.chunks().unwrap_or(0);
+            self.index_bytes(begin, from, chunks)
                 .is_some_and(|index| crc32(&index) == index_crc)
         })
     }
@@ -141,21 +147,19 @@ impl Search<'_> {
             .collect();
         all.extend(derived_headers);
         let parsed = |h: Vec<u8>| Header::parse(&h).ok();
-        let as_it_is = all
-            .iter()
-            .filter(|h| crc32(h) == sealed.head_crc)
-            .find_map(|h| parsed(h.clone()));
-        let corrected = || {
-            all.iter()
-                .find_map(|h| corrections(h, sealed.head_crc).find_map(parsed))
-        };
         // another writer has changed the header and marked it
         let foreign = || {
             all.first()
                 .and_then(|h| parsed(h.clone()))
                 .filter(|h| h.mark == 0 && h.frame_len == sealed.range.end)
         };
-        as_it_is.or_else(corrected).or_else(foreign)
+        matching_header(&all, sealed.head_crc).or_else(foreign)
+    }
+
+    /// Returns the header of the file if it matches the trailer, after the correction of at most one
+    /// byte.
+    pub(super) fn stored_header_of(&self, sealed: &SealedTrailer) -> Option<Header> {
+        matching_header(&self.header_candidates(), sealed.head_crc)
     }
 
     /// Returns variants of a header with the fields that follow from the other parts.
@@ -165,8 +169,8 @@ impl Search<'_> {
         let cbytes = if self.storage.sparse {
             sealed.checksums.iter().map(|[n, _]| u64::from(*n)).sum()
         } else {
-            self.index_before(sealed.range.start, n, base)
-                .map_or(0, |index| sealed.range.start - index.len() as u64 - base)
+            self.index_start(sealed.range.start, n, base)
+                .map_or(0, |at| at.saturating_sub(base))
         };
         header::put(
             &mut head,
@@ -236,7 +240,10 @@ impl Search<'_> {
         } else {
             base.saturating_add(header.cbytes)
         };
-        let there = [self.bytes(begin..end), self.index_before(end, n, base)];
+        let there = [
+            self.index_bytes(begin, end, n),
+            self.index_before(end, n, base),
+        ];
         for bytes in there.iter().flatten() {
             if crc32(bytes) == sealed.index_crc
                 && let Ok(slots) = index::decode(bytes, n, self.limit)
@@ -298,9 +305,9 @@ impl Search<'_> {
             let mut header = Header::new(&params, first.nbytes, self.storage.sparse).ok()?;
             header.blocksize = first.blocksize as u32;
             let index = self.index_before(sealed.range.start, n, base);
-            header.cbytes = index
-                .as_ref()
-                .map_or(0, |index| sealed.range.start - index.len() as u64 - base);
+            header.cbytes = self
+                .index_start(sealed.range.start, n, base)
+                .map_or(0, |at| at.saturating_sub(base));
             let last = index
                 .and_then(|index| self.last_chunk(&index, n, base))
                 .unwrap_or(first.nbytes as u64);
@@ -344,6 +351,17 @@ impl Search<'_> {
         }
         Ok(None)
     }
+}
+
+/// Returns the first of these headers with this CRC-32, after the correction of at most one byte.
+fn matching_header(all: &[Vec<u8>], crc: u32) -> Option<Header> {
+    let parsed = |h: Vec<u8>| Header::parse(&h).ok();
+    let as_it_is = all.iter().filter(|h| crc32(h) == crc);
+    let corrected = || {
+        all.iter()
+            .find_map(|h| corrections(h, crc).find_map(parsed))
+    };
+    as_it_is.cloned().find_map(parsed).or_else(corrected)
 }
 
 /// Returns a sealed trailer after the correction of at most one byte. `others_match` checks the

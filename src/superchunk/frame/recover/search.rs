@@ -64,6 +64,8 @@ impl<'a> Search<'a> {
 
 impl Search<'_> {
     pub(super) fn bytes(&self, range: Range<u64>) -> Option<Vec<u8>> {
+        // a corrupt length must not allocate memory
+        let range = Some(range).filter(|range| range.end <= self.size)?;
         let n = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
         let bytes = read_buffer::read(&**self.file, range.start, n, self.limit);
         bytes.map(|bytes| bytes.to_vec()).ok()
@@ -129,8 +131,20 @@ impl Search<'_> {
 
     /// Returns the index of `chunks` slots that ends at this offset.
     pub(super) fn index_before(&self, end: u64, chunks: u64, least: u64) -> Option<Vec<u8>> {
-        self.indices_before(end, chunks, least)
-            .find(|b| index::decode(b, chunks, self.limit).is_ok())
+        let fits = |b: &Vec<u8>| index::decode(b, chunks, self.limit).is_ok();
+        match self.index_of_pair(end) {
+            Some(_) => self.index_bytes(0, end, chunks).filter(fits),
+            None => self.indices_before(end, chunks, least).find(fits),
+        }
+    }
+
+    /// Returns the offset of the index of `chunks` slots before the trailer at `end`.
+    pub(super) fn index_start(&self, end: u64, chunks: u64, least: u64) -> Option<u64> {
+        let before = || {
+            let index = self.index_before(end, chunks, least)?;
+            Some(end - index.len() as u64)
+        };
+        self.index_of_pair(end).or_else(before)
     }
 
     /// Returns the offset of an index of any length that ends at this offset.

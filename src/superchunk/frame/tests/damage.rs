@@ -26,6 +26,28 @@ pub(super) fn made(form: Form) -> (Files, Vec<State>) {
     (disk.contents(), states)
 }
 
+/// Returns the files and the state of a frame after so many small commits, of which the third and
+/// later ones write to a pair of tails.
+fn paired(form: Form, commits: u64) -> (Files, State) {
+    let disk = SimDisk::default();
+    let mut w = form.create(&disk.folder(), Mode::New).unwrap();
+    w.vlmeta_set("vl", b"a value").unwrap();
+    for i in 0..=commits {
+        let first = if i == 0 { 5000 } else { 0 };
+        w.append(&bytes(60 + i, first + 200 * (1 + i as usize % 3)))
+            .unwrap();
+        w.commit().unwrap();
+    }
+    drop(w);
+    let files = disk.contents();
+    let marks = files[OsStr::new(NAME)]
+        .windows(8)
+        .filter(|b| b == b"holdpair");
+    assert!(marks.count() >= 4);
+    let state = see(&files).unwrap();
+    (files, state)
+}
+
 pub(super) fn folder(files: &Files) -> Arc<dyn Folder> {
     SimDisk::with_files(files).folder()
 }
@@ -65,11 +87,14 @@ fn bit_flips_and_truncation_are_never_silent() {
             ..PLAIN
         },
     ] {
-        let (files, states) = made(form);
-        let good = states.last().unwrap();
+        let mut frames = vec![(made(form).0, made(form).1.pop().unwrap())];
+        if !form.sparse {
+            frames.push(paired(form, 5));
+        }
         let mut rng = Rng(99);
         let (mut refused, mut same) = (0, 0);
-        for round in 0..600 {
+        for round in 0..600 * frames.len() {
+            let (files, good) = &frames[round / 600];
             let mut files = files.clone();
             let sizes: Vec<(OsString, usize)> = files
                 .iter()
@@ -266,16 +291,19 @@ pub(super) fn parts(files: &Files, form: Form) -> Vec<(&'static str, std::ops::R
     let bytes = &files[&names(form)[0]];
     let header = Header::parse(&bytes[..header::stated_len(bytes).unwrap()]).unwrap();
     let len = header.len() as usize;
-    let trailer = bytes.len() - trailer::Trailer::length(bytes).unwrap() as usize;
+    let end = header.frame_len as usize;
+    let trailer = end - trailer::Trailer::length(&bytes[..end]).unwrap() as usize;
     let index = if form.sparse {
         len
     } else {
         len + header.cbytes as usize
     };
+    // before the room of a pair of tails
+    let stored = crate::blosc::Header::parse(&bytes[index..]).unwrap().cbytes;
     vec![
         ("header", 0..len),
-        ("index", index..trailer),
-        ("trailer", trailer..bytes.len()),
+        ("index", index..index + stored),
+        ("trailer", trailer..end),
     ]
 }
 
@@ -310,10 +338,15 @@ fn any_corrupt_byte_of_the_parts_is_repaired() {
         },
     ];
     for form in forms {
-        for (files, good) in [
+        let mut frames = vec![
             committed_once(form),
             (made(form).0, made(form).1.pop().unwrap()),
-        ] {
+        ];
+        if !form.sparse && form.sum != 0 {
+            // the header refers to the second tail, then to the first one
+            frames.extend([paired(form, 4), paired(form, 5)]);
+        }
+        for (files, good) in frames {
             for (part, range) in parts(&files, form) {
                 for at in range.clone() {
                     let by = [1, 0x80, 0xff][at % 3];
@@ -470,10 +503,15 @@ fn a_lost_part_is_recovered_or_reported() {
         },
         Form { sum: 0, ..PLAIN },
     ] {
-        for (files, good) in [
+        let mut frames = vec![
             committed_once(form),
             (made(form).0, made(form).1.pop().unwrap()),
-        ] {
+        ];
+        if !form.sparse && form.sum != 0 {
+            // the header refers to the second tail, then to the first one
+            frames.extend([paired(form, 4), paired(form, 5)]);
+        }
+        for (files, good) in frames {
             let all = parts(&files, form);
             for (part, range) in &all {
                 let mut files = files.clone();

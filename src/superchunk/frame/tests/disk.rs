@@ -60,6 +60,71 @@ fn base(form: Form) -> SimDisk {
     disk
 }
 
+/// Returns a disk with a long frame after so many small commits, of which all but the first write
+/// to a pair of tails.
+fn long(form: Form, commits: u64) -> SimDisk {
+    let disk = SimDisk::default();
+    let mut w = form.create(&disk.folder(), Mode::New).unwrap();
+    w.vlmeta_set("vl", &text(1, 30)).unwrap();
+    w.append(&text(1, 6050)).unwrap();
+    w.commit().unwrap();
+    for i in 0..commits {
+        w.append(&text(2 + i, 100)).unwrap();
+        w.commit().unwrap();
+    }
+    drop(w);
+    disk.make_durable();
+    disk
+}
+
+/// Returns the operations on a long frame, whose commits may write to a pair of tails.
+fn cases_of_long(form: Form) -> Vec<Case> {
+    let changes: Vec<(&str, Change)> = vec![
+        (
+            "append into the last chunk",
+            Box::new(|w| w.append(&text(4, 100))),
+        ),
+        ("append new chunks", Box::new(|w| w.append(&text(4, 1500)))),
+        (
+            "append more than there is room",
+            Box::new(|w| w.append(&noise(5, 3000))),
+        ),
+        (
+            "write the last chunk",
+            Box::new(|w| w.write(6000, &[7; 50])),
+        ),
+        ("write another chunk", Box::new(|w| w.write(600, &[7; 600]))),
+        ("truncate", Box::new(|w| w.truncate(5900))),
+        (
+            "a metalayer and an append",
+            Box::new(|w| {
+                w.vlmeta_set("vl", &noise(6, 3))?;
+                w.append(&text(4, 100))
+            }),
+        ),
+        (
+            "a longer header",
+            Box::new(|w| w.meta_set("fixed", &[9; 900])),
+        ),
+    ];
+    let mut all = Vec::new();
+    // without a pair; the header refers to its second tail, and to its first one
+    for (i, (name, change)) in changes.into_iter().enumerate() {
+        let change = std::rc::Rc::new(change);
+        for commits in [0, 2, 3].into_iter().skip(i.min(1)) {
+            let change = change.clone();
+            all.push(Case {
+                name: format!("{name}, after {commits} commits"),
+                form,
+                disk: long(form, commits),
+                mode: Mode::Append,
+                change: Box::new(move |w| change(w)),
+            });
+        }
+    }
+    all
+}
+
 impl Case {
     fn act(&self, folder: &Arc<dyn Folder>) -> Result<()> {
         let mut w = if self.mode == Mode::Append {
@@ -119,7 +184,10 @@ fn go_on(form: Form, folder: &Arc<dyn Folder>) -> Result<()> {
 
 /// Returns every operation that changes a frame.
 fn cases(form: Form) -> Vec<Case> {
-    let mut all = Vec::new();
+    let mut all = match form.sparse || form.sum == 0 {
+        true => Vec::new(),
+        false => cases_of_long(form),
+    };
     let mut add = |name: &str, disk: &SimDisk, mode, change: Change| {
         all.push(Case {
             name: name.into(),
@@ -323,6 +391,8 @@ fn missing_syncs_are_detected() {
     let sparse = FORMS[3];
     for (form, name) in [
         (PLAIN, "append new chunks"),
+        (PLAIN, "append into the last chunk, after 0 commits"),
+        (PLAIN, "append new chunks, after 3 commits"),
         (FORMS[2], "write, truncate, append, and a metalayer"),
         (PLAIN, "new"),
         (sparse, "append new chunks"),

@@ -354,3 +354,67 @@ fn a_concurrent_writer_does_not_affect_a_paged_reader() {
     }
     assert!(reader.layout().paged.is_some() && State::of(&reader).unwrap().content() == all);
 }
+
+/// Appends to a long frame with many small commits, and returns the content after each.
+fn commit_often(w: &mut Frame, all: &mut Vec<u8>, mut after: impl FnMut(&[u8])) {
+    for i in 0..12 {
+        // the last chunk is often partial, and replaced by the next commit
+        let new = content(60 + i, 3);
+        let n = 8 + 8 * (i as usize % 5);
+        w.append(&new[..n]).unwrap();
+        all.extend(&new[..n]);
+        w.commit().unwrap();
+        after(all);
+    }
+}
+
+#[test]
+fn a_paged_reader_continues_while_commits_write_to_a_pair_of_tails() {
+    for zeros in [true, false] {
+        let (files, mut all) = made(zeros);
+        let disk = SimDisk::with_files(&files);
+        let mut w = LONG.append(&disk.folder()).unwrap();
+        let mut readers: Vec<(Frame, Vec<u8>)> = Vec::new();
+        commit_often(&mut w, &mut all, |all| {
+            let new = reader(&disk.folder()).unwrap();
+            assert!(new.layout().paged.is_some());
+            readers.push((new, all.to_vec()));
+            for (i, (reader, all)) in readers.iter().enumerate() {
+                // the last chunk first, without its page in memory
+                let last = reader.chunks() - 1;
+                let mut got = vec![0xee; reader.span(last).unwrap().count()];
+                reader.read_chunk(last, &mut got).unwrap();
+                assert!(got == all[all.len() - got.len()..], "{i}");
+            }
+        });
+        drop(w);
+        assert!(
+            disk.contents()[OsStr::new(NAME)]
+                .windows(8)
+                .any(|b| b == b"holdpair")
+        );
+        for (reader, all) in &readers {
+            assert!(State::of(reader).unwrap().content() == *all);
+        }
+    }
+}
+
+#[test]
+fn a_pair_of_tails_has_the_parts_that_a_complete_commit_writes() {
+    let (files, mut all) = made(true);
+    let disk = SimDisk::with_files(&files);
+    for _ in 0..3 {
+        // each writer continues the pair of the one before
+        let mut w = LONG.append(&disk.folder()).unwrap();
+        let mut verify = 0;
+        commit_often(&mut w, &mut all, |all| {
+            verify = (verify + 1) % 3;
+            let options = Options::new().with(Opt::Verify, verify).unwrap();
+            let f = opened(&disk.contents(), &options).unwrap();
+            assert!(State::of(&f).unwrap().content() == all);
+        });
+    }
+    let bytes = &disk.contents()[OsStr::new(NAME)];
+    let marks = bytes.windows(8).filter(|b| b == b"holdpair").count();
+    assert!(marks % 4 == 0 && marks < 3 * 4 * 12, "{marks}");
+}
