@@ -370,14 +370,14 @@ class Schunk(Handle):
         super().__init__(out)
 
     @classmethod
-    def create(cls, path, typesize, mode=CREATE, **options):
+    def create(cls, path, typesize, mode=CREATE, format=FORMAT_BLOSCPACK, **options):
         out = P()
         with Options(**options) as o:
             call(
                 "schunk_create",
                 os.fsencode(path),
                 mode,
-                FORMAT_BLOSCPACK,
+                format,
                 typesize,
                 o,
                 c.byref(out),

@@ -15,6 +15,7 @@ from killing import M64, Kill, kill_one
 from test_kill_schunk import Draws, mix, values
 
 TRIALS = int(os.environ.get("HOLDALL_KILLS", 60))
+LONG_TRIALS = int(os.environ.get("HOLDALL_KILLS", 24))
 KILLS_A_FRAME = 6
 COLUMNS, ROWS, NOTE = 61, 2000, 3000
 
@@ -84,16 +85,13 @@ class Frame:
         self.sum = rng.choice((h.CHECKSUM_NONE, h.CHECKSUM_CRC32, h.CHECKSUM_CRC32))
         self.attribute = int(what == "attributes") or rng.randrange(2)
         self.seed = rng.getrandbits(62)
-        self.model = Model(what, self.seed, (rng.randrange(1, 300), COLUMNS))
+        self.make(rng.randrange(1, 300), chunk_shape=(40, 32), block_shape=(16, 8))
+
+    def make(self, rows, **shapes):
+        self.model = Model(self.what, self.seed, (rows, COLUMNS))
         self.state = 0
         content, _ = self.model.at(0)
-        options = dict(
-            checksum=self.sum,
-            sparse=sparse,
-            format=h.FORMAT_B2ND,
-            chunk_shape=(40, 32),
-            block_shape=(16, 8),
-        )
+        options = dict(checksum=self.sum, sparse=self.sparse, format=h.FORMAT_B2ND, **shapes)
         with h.Array.create(self.path, "<u8", content.shape, **options) as a:
             a.write((0, 0), content.shape, (1, 1), content.tobytes())
             self.number(a, 0)
@@ -191,6 +189,19 @@ class Frame:
         self.test.tally["later commits read back"] += 1
 
 
+class Long(Frame):
+    """An array of so many chunks that small commits write to a pair of tails."""
+
+    def make(self, rows, **shapes):
+        self.sum, self.attribute = h.CHECKSUM_CRC32, 0
+        super().make(600 + rows, chunk_shape=(1, 4), block_shape=(1, 4))
+
+    def look(self, may_be):
+        super().look(may_be)
+        if b"holdpair" in self.path.read_bytes():
+            self.test.tally["with a pair of tails"] += 1
+
+
 class KillB2nd(Kill):
     writer = "kill_b2nd.c"
 
@@ -206,6 +217,13 @@ class KillB2nd(Kill):
 
     def test_append_survives_kills(self):
         self.kill("append")
+
+    def test_append_to_many_chunks_survives_kills(self):
+        def make(number, rng):
+            return Long(self, "append", 0, rng)
+
+        self.trials("append to many chunks", LONG_TRIALS, KILLS_A_FRAME, 0.3, make)
+        self.assertGreater(self.tally["with a pair of tails"], 0)
 
     def test_write_survives_kills(self):
         self.kill("write")
