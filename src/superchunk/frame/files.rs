@@ -5,9 +5,10 @@ use super::index::entry::Entry;
 use super::index::{ENTRY, IndexSlot, LOST};
 use super::parts::{self, Committed};
 use super::storage::FrameStorage;
+use super::tail_pair::{MARK, PairMark};
 use super::trailer::TAIL;
 use crate::alloc;
-use crate::blosc;
+use crate::blosc::{self, EXTENDED_HEADER_LEN};
 use crate::error::{Result, Status, fail};
 use crate::io::journal::{Session, changed_by_others};
 use crate::io::{Access, File};
@@ -163,9 +164,15 @@ impl FrameFiles {
         let Some((at, slot)) = self.last.first_slot else {
             return Ok(false);
         };
-        let mut found = [0; ENTRY];
-        Ok(file.read_at(at, &mut found)? == ENTRY
-            && found == slot
+        // other frames have uncompressed indices, too, if they are short
+        let mut found = [0; MARK + EXTENDED_HEADER_LEN + ENTRY];
+        let n = file.read_at(
+            (at + ENTRY as u64).saturating_sub(found.len() as u64),
+            &mut found,
+        )?;
+        Ok(n == found.len()
+            && PairMark::parse(&found).is_some()
+            && found.ends_with(&slot)
             && parts::is_sealed(file, self.at, self.last.header.len())?)
     }
 

@@ -10,11 +10,11 @@
 //! - [`chunk`]: an open chunk. [`index`]: the position of each chunk, and its entry.
 //! - `parts`: header, index and trailer of one commit together.
 //! - [`storage`]: the names of the files. `options`: the options of frames.
+//! - `tail_pair`: two tails of a long frame, which small commits write alternately.
 //! - `recover`: reconstructs header, index and trailer of a corrupt frame.
 //! - `layout`, `files`, `read`: a `FrameReader` consists of a `FrameLayout` (header, entries,
 //!   metalayers), of `FrameFiles` (open files, last commit, session) and of caches.
 //! - `verify`, `encode`: verification by a reader, and the encoder of chunks.
-//! - `tail_pair`: two tails of a long frame, which small commits write alternately.
 //! - `write`: a `FrameWriter` consists of a reader and of what changed since the last commit.
 //!   `write_parallel`, `edit`, `meta`, `small_commit`, `commit`: its operations.
 //! - `open`, `create`, `repair`: open readers and writers. `detect`: distinguishes frames from

@@ -211,6 +211,32 @@ fn another_writer_is_detected() {
     }
 }
 
+/// The reference library changes chunks in place, and writes a trailer without a seal. A commit of
+/// this library after it seals the frame again.
+#[test]
+fn a_reader_detects_another_writer_before_the_last_commit() {
+    // short indices are uncompressed
+    for chunks in [2, 3, 5, 10] {
+        let disk = SimDisk::default();
+        let mut w = PLAIN.create(&disk.folder(), Mode::New).unwrap();
+        w.append(&bytes(4, 600 * chunks)).unwrap();
+        w.commit().unwrap();
+        drop(w);
+        let r = reader(&disk.folder()).unwrap();
+        let mut got = vec![0; 600 * chunks];
+        r.read(0, &mut got).unwrap();
+        let file = disk.folder().open(OsStr::new(NAME), Access::Write).unwrap();
+        let end = r.layout().header.frame_len;
+        file.write_at(end - 16, &[0; 16]).unwrap();
+        file.write_at(header::MARK_AT as u64, &[0]).unwrap();
+        let mut w = PLAIN.append(&disk.folder()).unwrap();
+        w.append(&bytes(4, 600)).unwrap();
+        w.commit().unwrap();
+        let e = r.read(0, &mut got).unwrap_err();
+        assert_eq!(e.status, Status::State, "{chunks}: {e}");
+    }
+}
+
 #[test]
 fn invalid_calls_are_refused() {
     let disk = SimDisk::default();
