@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 /// Bytes of the first read. Most headers are shorter.
 const FIRST_READ: usize = 512;
+/// Commits of another writer for which a reader waits while it reads header and trailer.
+const SEAL_TRIES: usize = 1000;
 
 /// Header, index and trailer of a frame.
 pub struct FrameParts {
@@ -222,9 +224,23 @@ pub fn read_header(file: &dyn File, at: u64, limit: u64) -> Result<Vec<u8>> {
 
 /// Returns whether the last commit is one of this library, with a header of `header_len` bytes.
 pub fn is_sealed(file: &dyn File, at: u64, header_len: usize) -> Result<bool> {
-    let mut head = alloc::zeroed(header_len)?;
-    file.read_at(at, &mut head)?;
-    let Ok(header) = Header::parse(&head) else {
+    let (mut head, mut again) = (alloc::zeroed(header_len)?, alloc::zeroed(header_len)?);
+    file.read_at(at, &mut again)?;
+    for _ in 0..SEAL_TRIES {
+        std::mem::swap(&mut head, &mut again);
+        let is_sealed = has_seal(file, at, &head)?;
+        file.read_at(at, &mut again)?;
+        // a writer that commits meanwhile overwrites the trailer of another header
+        if is_sealed || again == head {
+            return Ok(is_sealed);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns whether the trailer to which a header refers has the seal of this library for it.
+fn has_seal(file: &dyn File, at: u64, head: &[u8]) -> Result<bool> {
+    let Ok(header) = Header::parse(head) else {
         return Ok(false);
     };
     let mut tail = [0; TAIL];
@@ -232,7 +248,7 @@ pub fn is_sealed(file: &dyn File, at: u64, header_len: usize) -> Result<bool> {
         .saturating_add(header.frame_len)
         .saturating_sub(TAIL as u64);
     let n = file.read_at(tail_at, &mut tail)?;
-    Ok(n == TAIL && part_checksum::index_crc(&head, &tail).is_some())
+    Ok(n == TAIL && part_checksum::index_crc(head, &tail).is_some())
 }
 
 /// Returns the range of the index.
