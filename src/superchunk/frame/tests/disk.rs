@@ -108,10 +108,11 @@ fn cases_of_long(form: Form) -> Vec<Case> {
         ),
     ];
     let mut all = Vec::new();
-    // without a pair; the header refers to its second tail, and to its first one
     for (i, (name, change)) in changes.into_iter().enumerate() {
         let change = std::rc::Rc::new(change);
-        for commits in [0, 2, 3].into_iter().skip(i.min(1)) {
+        // the header refers to the second tail of the pair, to the first one; there is no pair
+        let starts: &[u64] = if i == 0 { &[2, 3, 0] } else { &[2, 3] };
+        for commits in starts.iter().copied() {
             let change = change.clone();
             all.push(Case {
                 name: format!("{name}, after {commits} commits"),

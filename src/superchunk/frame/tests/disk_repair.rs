@@ -1,6 +1,7 @@
 //! Repairs of frames, corrupt or not, on the simulated disk.
 
-use super::damage::{Files, made, names, parts, repaired};
+use super::damage::{Files, made, names, repaired};
+use super::recovery::parts;
 use super::*;
 use crate::io::sim::{self, Fault, RepairScenario, StateCounts, Tally};
 

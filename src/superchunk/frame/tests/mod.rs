@@ -6,6 +6,7 @@ mod disk_repair;
 mod layouts;
 mod model;
 mod paged;
+mod recovery;
 mod rules;
 
 use super::*;
