@@ -119,11 +119,8 @@ pub fn crc32_concat(first: u32, next: u32, n: usize) -> u32 {
 
 /// Returns the CRC-32 of bytes from the CRC-32s and the lengths of their parts.
 pub fn crc32_of_parts(parts: &[(u32, usize)]) -> u32 {
-    let mut all = crc32fast::Hasher::new();
-    for (crc, n) in parts {
-        all.combine(&crc32fast::Hasher::new_with_initial_len(*crc, *n as u64));
-    }
-    all.finalize()
+    let concat = |all, (crc, n): &(u32, usize)| crc32_concat(all, *crc, *n);
+    parts.iter().fold(0, concat)
 }
 
 /// An incremental checksum, for data that arrives in pieces.

@@ -161,8 +161,8 @@ pub struct holdall_storage_functions {
             n: usize,
         ) -> i64,
     >,
-    /// Writes all n bytes at offset at of an existing file. Extends it if needed; bytes that were never
-    /// written are read as zeros.
+    /// Writes all n bytes at offset at of an existing file. Extends it if needed; bytes that were
+    /// never written are read as zeros.
     pub write_at: Option<
         unsafe extern "C" fn(
             ctx: *mut c_void,

@@ -15,8 +15,8 @@ use crate::error::{Result, fail};
 pub const CHECKSUMS: &str = "holdall.crc32";
 /// Bytes of one integer.
 pub const INTEGER_BYTES: usize = 4;
-/// Chunks whose checksums a block of the metalayer holds, and whose slots a block of the index holds.
-/// Readers of long frames load as many entries at a time.
+/// Chunks whose checksums a block of the metalayer holds, and whose slots a block of the index
+/// holds. Readers of long frames load as many entries at a time.
 pub const PAGE: u64 = 2048;
 /// Bytes per chunk.
 pub const PAIR_BYTES: usize = 2 * INTEGER_BYTES;

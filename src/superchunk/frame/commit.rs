@@ -2,9 +2,9 @@
 //!
 //! In a contiguous frame, a commit writes the new index and trailer after the new chunks, which are
 //! after the trailer of the last commit. One write to the header, within one sector, then makes
-//! them visible. A larger change of the header is protected by the journal. A small commit to a long
-//! frame writes less: see [`super::small_commit`]. In a sparse frame, a new file with header, index
-//! and trailer replaces the old one; unreferenced chunk files are then removed.
+//! them visible. A larger change of the header is protected by the journal. A small commit to a
+//! long frame writes less: see [`super::small_commit`]. In a sparse frame, a new file with header,
+//! index and trailer replaces the old one; unreferenced chunk files are then removed.
 //!
 //! If the length of the header changes, all chunks move. If no chunk is left, the trailer moves. In
 //! both cases a new file without unused space replaces the old one.
@@ -77,8 +77,7 @@ impl FrameWriter {
 
     // ---- contiguous frames
 
-    /// Writes index and trailer, then the header. After a small commit, the next small one writes
-    /// two tails, of which those after it write one.
+    /// Commits to a pair of tails, or writes a complete index.
     fn commit_in_file(&mut self) -> Result<()> {
         if self.commit_small()? {
             return Ok(());

@@ -23,8 +23,8 @@
 //! - `chunks`: implements the `Chunks` trait, through which arrays use a frame.
 //!
 //! A writer never overwrites data of the last commit, except the header. It writes new chunks after
-//! all committed data, or to the room that a pair of tails has; they become visible with the header of
-//! the next commit.
+//! all committed data, or to the room that a pair of tails has; they become visible with the header
+//! of the next commit.
 #![forbid(unsafe_code)]
 
 mod checksums;

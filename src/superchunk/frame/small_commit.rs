@@ -32,9 +32,8 @@ impl FrameWriter {
         let offsets = [index, files.last.end().saturating_sub(trailer_len.into())];
         let (head, start) = (&files.last.header, &self.trailer_start);
         let pair = TailPair::reopen(&mark, offsets, head, &layout.entries, start)?;
-        let end = self.chunks_end()?;
         if let Some(pair) = pair
-            && let Some(end) = end
+            && let Some(end) = self.chunks_end()?
             && end <= pair.chunks_end()
         {
             self.next = end.saturating_sub(files.base);

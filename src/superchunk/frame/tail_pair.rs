@@ -2,8 +2,8 @@
 //!
 //! A commit that writes the complete index of a long frame takes as long as the frame is long. Two
 //! tails with room after them let a commit write only what is new: into the tail that the header
-//! does not refer to, which is that of the commit before the last one. The header then refers to it.
-//! New chunks are written to room before the first index, because the reference library appends
+//! does not refer to, which is that of the commit before the last one. The header then refers to
+//! it. New chunks are written to room before the first index, because the reference library appends
 //! chunks at the index: all chunks must be before it.
 //!
 //! | content | bytes |
@@ -117,7 +117,8 @@ struct TailState {
     /// The header of the commit of the tail.
     head: Vec<u8>,
     count: usize,
-    /// CRC-32s of the slots and of the checksums of all entries but the last, which may be replaced.
+    /// CRC-32s of the slots and of the checksums of all entries but the last, which the next commit
+    /// may replace.
     crcs: [u32; 2],
 }
 
@@ -250,9 +251,10 @@ impl TailPair {
         count <= self.capacity && trailer_start == self.trailer_start
     }
 
-    /// Writes the tail of the next commit, which must be small: the entries that the tail of the commit
-    /// before the last one does not hold. The first commit writes both tails. Returns none if the header would be the one
-    /// of the commit before the last one: readers recognize a commit by its header.
+    /// Writes the tail of the next commit, which must be small: the entries that the tail of the
+    /// commit before the last one does not hold. The first commit writes both tails. Returns none if
+    /// the header would be the one of the commit before the last one: readers recognize a commit by
+    /// its header.
     pub fn write(
         &mut self,
         file: &dyn File,
@@ -278,7 +280,7 @@ impl TailPair {
         Ok(())
     }
 
-    /// Writes the entries to a tail, except those that it holds.
+    /// Writes the entries to a tail, except those that it holds, and its last bytes.
     fn write_tail(
         &self,
         number: usize,

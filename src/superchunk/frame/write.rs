@@ -1,5 +1,6 @@
 //! Writes new chunks. Each chunk is written at once, after all committed data or before a pair of
-//! tails, and becomes visible with the commit. The space of an uncommitted chunk that is replaced is reused.
+//! tails, and becomes visible with the commit. The space of an uncommitted chunk that is replaced is
+//! reused.
 #![forbid(unsafe_code)]
 
 use super::index::IndexSlot;
@@ -224,8 +225,7 @@ impl FrameWriter {
     pub(super) fn position_for(&self, next: u64, n: usize) -> u64 {
         let Some(pair) = &self.pair else { return next };
         let from_base = |at: u64| at.saturating_sub(self.reader.files.base);
-        let ends = [pair.chunks_end(), pair.end()].map(from_base);
-        let [room_end, pair_end] = ends;
+        let [room_end, pair_end] = [pair.chunks_end(), pair.end()].map(from_base);
         match next.saturating_add(n as u64) <= room_end || next >= pair_end {
             true => next,
             false => pair_end,

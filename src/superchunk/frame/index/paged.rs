@@ -209,20 +209,12 @@ impl PagedEntries {
         )?;
         let (mut slots, mut checksums) = (alloc::zeroed(n * ENTRY)?, alloc::zeroed(n * ENTRY)?);
         self.read_entries(first, &mut slots, &mut checksums)?;
-        if let Some(last) = &self.overwritable
+        if let Some(parts) = &self.overwritable
             && first + n as u64 == self.count
+            && let (Some(slot), Some(checksum)) =
+                (slots.last_chunk_mut(), checksums.last_chunk_mut())
         {
-            let ends = [
-                (&mut slots, last.last_slot),
-                (&mut checksums, last.last_checksum),
-            ];
-            for (bytes, last) in ends {
-                bytes
-                    .iter_mut()
-                    .rev()
-                    .zip(last.iter().rev())
-                    .for_each(|(to, from)| *to = *from);
-            }
+            (*slot, *checksum) = (parts.last_slot, parts.last_checksum);
         }
         let mut entries = alloc::with_capacity(n)?;
         for (slot, sum) in super::slots(&slots).zip(checksums::pairs(&checksums)) {

@@ -53,8 +53,8 @@ impl Search<'_> {
         index(a).or_else(|| index(b))
     }
 
-    /// Returns the stored index of `chunks` chunks that begins at `begin`, before the trailer at this
-    /// offset.
+    /// Returns the stored index of `chunks` chunks that begins at `begin`, before the trailer at
+    /// this offset.
     pub(super) fn index_bytes(&self, begin: u64, trailer: u64, chunks: u64) -> Option<Vec<u8>> {
         match self.index_of_pair(trailer) {
             Some(index) => {

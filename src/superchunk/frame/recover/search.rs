@@ -65,7 +65,9 @@ impl<'a> Search<'a> {
 impl Search<'_> {
     pub(super) fn bytes(&self, range: Range<u64>) -> Option<Vec<u8>> {
         // a corrupt length must not allocate memory
-        let range = Some(range).filter(|range| range.end <= self.size)?;
+        if range.end > self.size {
+            return None;
+        }
         let n = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
         let bytes = read_buffer::read(&**self.file, range.start, n, self.limit);
         bytes.map(|bytes| bytes.to_vec()).ok()
