@@ -167,7 +167,8 @@ class Frame:
             if content.shape != old.shape:
                 a.resize(content.shape)
             if self.what == "attributes":
-                a.attr_set("note", note and b"\xda" + len(note).to_bytes(2, "big") + note)
+                text = None if note is None else b"\xda" + len(note).to_bytes(2, "big") + note
+                a.attr_set("note", text)
             else:
                 a.write((0, 0), content.shape, (1, 1), content.tobytes())
             self.number(a, number)
