@@ -224,7 +224,7 @@ impl Store for Bloscpack {
         self.cbytes()
     }
     fn stored_ends(&self) -> Option<Vec<(u64, u64)>> {
-        Some(self.stored_ends())
+        self.stored_ends()
     }
     fn chunk_span(&self, at: u64) -> Range<u64> {
         self.chunk_span(at)

@@ -120,6 +120,13 @@ class Case:
         )
 
 
+def has_mark(path, found):
+    """Whether the last entry before the chunks is the mark of a file whose header describes all of
+    them."""
+    at = found.positions[0]
+    return path.read_bytes()[at - 4 : at] == b"\x7fun\xff"
+
+
 def packed(meta):
     return None if meta is None else json.dumps(meta).encode()
 
@@ -322,6 +329,30 @@ class Bloscpack(unittest.TestCase):
                     s.append(data)
                     s.commit()
                 self.history(path, data, case, rng)
+                path.unlink()
+
+    def test_files_of_many_chunks_change_in_turns(self):
+        rng = random.Random(f"{SEED} many")
+        for sum, spare, n in itertools.product(
+            CHECKSUM_NAMES, (1, 3, 400), (64_000, 64_100, 70_000)
+        ):
+            case = Case(rng, "lz4", 1, sum, 8)
+            case.offsets, case.chunk_size, case.spare_chunks = True, 64, spare
+            with self.subTest(case=case, n=n, seed=SEED):
+                path, data = self.path(), content(rng, 8, n)
+                with case.create(path) as s:
+                    s.set_meta(packed(case.meta))
+                    s.append(data)
+                    s.commit()
+                found = self.check_theirs(path, data, case.meta)
+                self.assertTrue(has_mark(path, found))
+                self.check_ours(path, data, case.meta, rng)
+                data, done = self.append_theirs(path, data, rng, found)
+                self.assertTrue(done)
+                self.check_theirs(path, data, case.meta, finished=False)
+                self.check_ours(path, data, case.meta, rng)
+                self.history(path, data, case, rng)
+                self.tally["marks at the end"] += has_mark(path, theirs.Found(path))
                 path.unlink()
 
     # ---- files of the package

@@ -17,6 +17,7 @@ use super::header::Header;
 use super::header_buffer::HeaderBuffer;
 use super::located_chunk::{BLOSC_HEADER, LocatedChunk};
 use super::offsets;
+use super::uniform_mark;
 use crate::alloc;
 use crate::error::{Error, Result, fail};
 use crate::io::File;
@@ -95,7 +96,7 @@ impl Search<'_> {
         } else {
             u64::MAX
         };
-        let known = offsets.iter().rposition(|o| *o != -1);
+        let known = offsets.iter().rposition(|o| !uniform_mark::is_unused(*o));
         let known = known.map_or(0, |i| i as u64 + 1);
         let mut offsets = offsets.iter().map(|o| u64::try_from(*o).ok());
         for i in 0..nchunks.unwrap_or(entries) {

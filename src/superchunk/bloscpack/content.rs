@@ -1,10 +1,12 @@
 //! The content of an open file: its chunks in order, and content that is not encoded yet.
 #![forbid(unsafe_code)]
 
-use super::chunk_list::ChunkSlots;
+use super::chunk_list::{ChunkSlot, ChunkSlots};
 use super::chunk_reader::ChunkReader;
+use super::uniform_chunks::UniformChunks;
 use crate::error::{Result, fail};
 use crate::superchunk::staging::default_chunk;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// A single chunk below this size may be short only because there was no more content.
@@ -12,8 +14,10 @@ const SHORT_CHUNK: usize = 16 << 10;
 
 /// The content of an open file, with all changes of the handle.
 pub struct Content {
-    /// The encoded chunks.
+    /// The encoded chunks; none if they are located on demand.
     pub slots: ChunkSlots,
+    /// The encoded chunks of a file that is open for reading, if they are located on demand.
+    pub uniform: Option<UniformChunks>,
     /// Content after the last chunk that is not encoded yet.
     pub pending: Vec<u8>,
     /// The index and the content of a chunk that is being changed.
@@ -37,10 +41,60 @@ impl Content {
     pub fn new(slots: ChunkSlots, typesize: usize, chunk_size: usize) -> Content {
         Content {
             slots,
+            uniform: None,
             pending: Vec::new(),
             open_chunk: None,
             typesize,
             chunk_size,
+        }
+    }
+
+    /// Returns the content in chunks that are located on demand.
+    pub fn of_uniform(chunks: UniformChunks, chunk_size: usize) -> Content {
+        let typesize = chunks.typesize.into();
+        Content {
+            uniform: Some(chunks),
+            ..Content::new(ChunkSlots::default(), typesize, chunk_size)
+        }
+    }
+
+    /// Returns the number of encoded chunks.
+    pub fn encoded_chunks(&self) -> usize {
+        match &self.uniform {
+            Some(chunks) => chunks.len(),
+            None => self.slots.len(),
+        }
+    }
+
+    /// Returns the number of bytes of content in encoded chunks.
+    pub fn encoded_nbytes(&self) -> u64 {
+        match &self.uniform {
+            Some(chunks) => chunks.nbytes(),
+            None => self.slots.nbytes(),
+        }
+    }
+
+    /// Returns the location of encoded chunk `i`.
+    pub fn slot(&self, i: usize) -> Result<Cow<'_, ChunkSlot>> {
+        match &self.uniform {
+            Some(chunks) => chunks.slot(i).map(Cow::Owned),
+            None => self.slots.get(i).map(Cow::Borrowed),
+        }
+    }
+
+    /// Returns the content range of encoded chunk `i`.
+    fn span(&self, i: usize) -> Range<u64> {
+        match &self.uniform {
+            Some(chunks) => chunks.span(i),
+            None => self.slots.span(i),
+        }
+    }
+
+    /// Returns the encoded chunks that overlap the content range `bytes`.
+    fn holding(&self, bytes: Range<u64>) -> Range<usize> {
+        match &self.uniform {
+            Some(chunks) => chunks.holding(bytes),
+            None => self.slots.holding(bytes),
         }
     }
 
@@ -77,19 +131,19 @@ impl Content {
 
     /// Returns the number of chunks, including chunks that are not encoded yet.
     pub fn chunks(&self) -> usize {
-        self.slots.len() + self.pending.len().div_ceil(self.chunk_size.max(1))
+        self.encoded_chunks() + self.pending.len().div_ceil(self.chunk_size.max(1))
     }
 
     /// Returns the number of bytes.
     pub fn nbytes(&self) -> u64 {
-        self.slots.nbytes() + self.pending.len() as u64
+        self.encoded_nbytes() + self.pending.len() as u64
     }
 
     /// Returns the range of the chunk that holds byte `at`, or will hold it after an append.
     pub fn chunk_span(&self, at: u64) -> Range<u64> {
-        let stored = self.slots.nbytes();
+        let stored = self.encoded_nbytes();
         if at < stored {
-            return self.slots.span(self.slots.holding(at..at + 1).start);
+            return self.span(self.holding(at..at + 1).start);
         }
         let size = self.chunk_size.max(1) as u64;
         let start = stored + (at - stored) / size * size;
@@ -99,7 +153,7 @@ impl Content {
     /// Returns the bytes of chunk `i` if they are not encoded: the chunk is pending, or it is being
     /// changed.
     pub fn unencoded(&self, i: usize) -> Option<&[u8]> {
-        match i.checked_sub(self.slots.len()) {
+        match i.checked_sub(self.encoded_chunks()) {
             Some(k) => self.pending.chunks(self.chunk_size.max(1)).nth(k),
             None => {
                 let open = self.open_chunk.as_ref().filter(|(k, _)| *k == i);
@@ -109,10 +163,13 @@ impl Content {
     }
 
     /// Returns the size of chunk `i` in bytes.
-    pub fn chunk_nbytes(&self, i: usize) -> Result<usize> {
+    pub fn chunk_nbytes(&self, i: usize) -> usize {
         match self.unencoded(i) {
-            Some(bytes) => Ok(bytes.len()),
-            None => Ok(self.slots.get(i)?.nbytes as usize),
+            Some(bytes) => bytes.len(),
+            None => {
+                let span = self.span(i);
+                (span.end - span.start) as usize
+            }
         }
     }
 
@@ -136,8 +193,8 @@ impl Content {
     pub fn cut<'a>(&self, bytes: Range<u64>, dst: &'a mut [u8]) -> Vec<ChunkPart<'a>> {
         let mut parts = Vec::new();
         let mut rest = dst;
-        for chunk in self.slots.holding(bytes.clone()) {
-            let span = self.slots.span(chunk);
+        for chunk in self.holding(bytes.clone()) {
+            let span = self.span(chunk);
             let (from, to) = (span.start.max(bytes.start), span.end.min(bytes.end));
             let (part, after) = rest
                 .split_at_mut_checked(to.saturating_sub(from) as usize)
@@ -167,7 +224,7 @@ impl Content {
             dst.copy_from_slice(part.ok_or_else(|| fail!(Range, "range after the end"))?);
             return Ok(());
         }
-        reader.slot_part(self.slots.get(*chunk)?, *from, dst, threads)
+        reader.slot_part(&*self.slot(*chunk)?, *from, dst, threads)
     }
 
     /// Decodes a last chunk that is not full into pending content. No chunk may be open.

@@ -9,6 +9,7 @@ use super::layout::Layout;
 use super::metadata::{MetaLayout, MetaLocation, Section};
 use super::metadata_encode;
 use super::offsets;
+use super::uniform_mark;
 use crate::alloc;
 use crate::dtype::numpy_meta::ArrayMeta;
 use crate::error::{Error, Result, Status, fail};
@@ -203,6 +204,10 @@ impl Head {
                 .positions_from(header.chunks_at(), header.checksum);
             let offsets = positions.map(|(at, _)| at);
             bytes.extend(offsets::encode(offsets, header.offset_entries())?);
+            if uniform_mark::position(&header).is_some() {
+                bytes.truncate(bytes.len() - ENTRY as usize);
+                bytes.extend(uniform_mark::entry(&header, &content.slots).to_le_bytes());
+            }
         }
         Ok(Some((header, bytes)))
     }

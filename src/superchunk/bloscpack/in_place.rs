@@ -12,6 +12,7 @@ use super::head::{Committed, Head};
 use super::header::{Dialect, ENTRY, Header};
 use super::located_chunk::{BLOSC_HEADER, COPIED};
 use super::offsets;
+use super::uniform_mark;
 use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::File;
@@ -64,6 +65,8 @@ pub(super) struct InPlace<'a> {
     meta: Option<Vec<u8>>,
     /// Index of the first offset that changes.
     first: usize,
+    /// The entry at the position of the uniform mark, and its offset.
+    mark: Option<(u64, i64)>,
 }
 
 impl<'a> InPlace<'a> {
@@ -94,6 +97,8 @@ impl<'a> InPlace<'a> {
         } else {
             0
         };
+        let mark = uniform_mark::position(&header);
+        let mark = mark.map(|at| (at, uniform_mark::entry(&header, slots)));
         let new = Committed {
             header,
             positions,
@@ -107,6 +112,7 @@ impl<'a> InPlace<'a> {
             new,
             meta,
             first,
+            mark,
         };
         let ranges = plan.ranges();
         let saved: u64 = ranges
@@ -138,7 +144,10 @@ impl<'a> InPlace<'a> {
             all.push(header.size()..header.size() + meta.len() as u64);
         }
         let (from, to) = self.entries();
-        all.push(header.offsets_at() + from * ENTRY..header.offsets_at() + to * ENTRY);
+        let entries = header.offsets_at() + from * ENTRY..header.offsets_at() + to * ENTRY;
+        let mark = self.mark.filter(|(at, _)| entries.end <= *at);
+        all.push(entries);
+        all.extend(mark.map(|(at, _)| at..at + ENTRY));
         for (_, at, cbytes) in self.new_chunks() {
             all.push(at..at + u64::from(cbytes) + header.checksum.size() as u64);
         }
@@ -241,6 +250,9 @@ impl<'a> InPlace<'a> {
                 header.offsets_at() + from * ENTRY,
                 &offsets::encode(used, to - from)?,
             )?;
+        }
+        if let Some((at, entry)) = self.mark {
+            main.write_at(at, &entry.to_le_bytes())?;
         }
         if let Some(meta) = &self.meta {
             main.write_at(header.size(), meta)?;

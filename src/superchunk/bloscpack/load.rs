@@ -10,26 +10,113 @@ use super::head::Head;
 use super::header::Header;
 use super::layout::Layout;
 use super::located_chunk::{BLOSC_HEADER, LocatedChunk};
-use super::writer::shown;
-use crate::error::{Result, fail};
+use super::uniform_chunks::UniformChunks;
+use super::uniform_mark;
+use crate::error::{Error, Result, fail};
 use crate::io::File;
-use crate::io::journal::Container;
 use crate::options::{Opt, Options};
+use crate::parallel::get_or_init;
 use crate::superchunk::staging::default_chunk;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 impl Bloscpack {
-    /// Loads header, metadata and chunk positions from the main file of a container. `modified` is
-    /// its modification time if it is open for reading.
+    /// Loads header and metadata of a file that is open for reading, and the chunk positions
+    /// unless they can be located on demand. `name` is the path of the file.
+    pub(super) fn load_for_reading(
+        name: String,
+        file: Arc<dyn File>,
+        options: &Options,
+    ) -> Result<Bloscpack> {
+        let modified = Some(file.modified()?);
+        // damage that is skipped, or verified on opening, may be anywhere
+        let all = options.get(Opt::SkipDamaged, 0) == 1 || options.get(Opt::Verify, 1) > 1;
+        if !all {
+            match Bloscpack::load_uniform(&name, &file, modified, options) {
+                Ok(Some(b)) => return Ok(b),
+                Err(e) if !e.status.is_corruption() => return Err(e),
+                // listing all chunks shows what is corrupt
+                Ok(None) | Err(_) => {}
+            }
+        }
+        let b = Bloscpack::load(name, file, modified, options)?;
+        b.reader.refuse_damaged(b.content.slots.len())?;
+        Ok(b)
+    }
+
+    /// Loads a file whose chunks can be located on demand; returns `None` if they have to be listed.
+    fn load_uniform(
+        name: &str,
+        file: &Arc<dyn File>,
+        modified: Option<u64>,
+        options: &Options,
+    ) -> Result<Option<Bloscpack>> {
+        let size = file.size()?;
+        let header = Header::read(&**file)?;
+        let Some(chunks) = UniformChunks::open(file, &header, size)? else {
+            return Ok(None);
+        };
+        let location = header.meta.as_ref();
+        let meta = location.map(|location| location.read(&**file, options.memory_limit()));
+        let meta = meta.transpose()?;
+        let mut reader = ChunkReader::new(name.to_owned(), header.checksum, options);
+        reader.main = Some(MainFile {
+            file: file.clone(),
+            size,
+            modified,
+            end: chunks.end(),
+            offsets_are_right: true,
+        });
+        let chunk_size = header.chunk_size.unwrap_or(0) as usize;
+        let mut head = Head::new(header, options);
+        head.meta = meta;
+        Ok(Some(Bloscpack {
+            head,
+            content: Content::of_uniform(chunks, chunk_size),
+            reader,
+            changed: false,
+            options: options.clone(),
+            listed: OnceLock::new(),
+            writer: None,
+        }))
+    }
+
+    /// Returns a handle of the same file that has the list of all chunks, also of a damaged file.
+    pub(super) fn listed(&self) -> Result<&Bloscpack> {
+        let (Some(_), Some(main)) = (&self.content.uniform, &self.reader.main) else {
+            return Ok(self);
+        };
+        let listed = get_or_init(&self.listed, || {
+            let (name, file) = (self.name().to_owned(), main.file.clone());
+            let all = Bloscpack::load(name, file, main.modified, &self.options)?;
+            self.reader.check_unmodified()?;
+            Ok(Box::new(all))
+        });
+        listed.as_deref().map_err(Error::clone)
+    }
+
+    /// Like [`Bloscpack::listed`], but returns an error if the file is damaged in a way that could
+    /// show other content than this handle does.
+    pub(super) fn intact(&self) -> Result<&Bloscpack> {
+        let all = self.listed()?;
+        all.reader.refuse_damaged(all.content.slots.len())?;
+        match all.reader.contradiction(all.header(), &all.content.slots) {
+            Some(e) if self.content.uniform.is_some() => Err(e),
+            _ => Ok(all),
+        }
+    }
+
+    /// Loads header, metadata and chunk positions. `modified` is the modification time of a file
+    /// that is open for reading. `name` is its path.
     pub(super) fn load(
-        container: &Container,
+        name: String,
         file: Arc<dyn File>,
         modified: Option<u64>,
         options: &Options,
     ) -> Result<Bloscpack> {
         let size = file.size()?;
         let layout = Layout::find(&*file, options.memory_limit())?;
-        let mut reader = ChunkReader::new(shown(container), layout.header.checksum, options);
+        let mark = uniform_mark::is_set(&*file, &layout.header)?;
+        let mut reader = ChunkReader::new(name, layout.header.checksum, options);
         reader.damage = Damage::of(&layout);
         reader.main = Some(MainFile {
             file,
@@ -40,6 +127,9 @@ impl Bloscpack {
         });
         let slots = reader.slots(&layout)?;
         reader.check_lengths(&layout.header, &slots)?;
+        if mark && reader.damage.suspected.is_none() {
+            reader.damage.suspected = reader.contradiction(&layout.header, &slots);
+        }
         let first = layout.table.chunks.iter().find(|c| !c.is_lost());
         let typesize = first.map_or(1, |c| c.typesize.max(1).into());
         let chunk_size = chunk_size(&slots, typesize, &layout.header, options);
@@ -49,12 +139,20 @@ impl Bloscpack {
             reader,
             changed: false,
             options: options.clone(),
+            listed: OnceLock::new(),
             writer: None,
         })
     }
 }
 
 impl ChunkReader {
+    /// Returns an error if a chunk does not have the content size that the uniform mark states.
+    fn contradiction(&self, header: &Header, slots: &ChunkSlots) -> Option<Error> {
+        let i = uniform_mark::exception(header, slots)?;
+        let message = "does not have the content size that header and uniform mark state";
+        Some(fail!(Format, "{}: chunk {i} {message}", self.name).at(i as u64))
+    }
+
     /// Returns the list of the chunks that were found. Reports the first chunk whose size is
     /// uncertain as damage.
     fn slots(&mut self, layout: &Layout) -> Result<ChunkSlots> {

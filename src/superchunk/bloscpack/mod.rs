@@ -6,6 +6,7 @@
 //! - [`located_chunk`], [`chunk_table`], `chunk_search`, `header_buffer`: the actual position of each
 //!   chunk, also in a damaged file.
 //! - `header_repair`, `metadata_repair`: reconstruction of a damaged header. `layout`: all parts of a file together.
+//! - [`uniform_mark`], `uniform_chunks`: files that open without reading the headers of all chunks.
 //! - The parts of a [`Bloscpack`]: `head` (header and metadata), `chunk_list` and `content` (chunks in
 //!   order, and content that is not encoded), `chunk_reader` and `damage`, `chunk_encoder` and
 //!   `writer`. A part does not know the handle.
@@ -45,6 +46,8 @@ mod splice;
 mod stream_writer;
 #[cfg(test)]
 mod tests;
+mod uniform_chunks;
+pub mod uniform_mark;
 mod verify;
 mod writer;
 
@@ -68,7 +71,9 @@ use chunk_reader::ChunkReader;
 use content::Content;
 use head::Head;
 use header::{Dialect, Header};
+use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::OnceLock;
 use writer::Writer;
 
 /// An open Bloscpack file: a byte sequence in chunks. The handle sees its own changes at once;
@@ -80,6 +85,8 @@ pub struct Bloscpack {
     /// True if there is something to commit.
     changed: bool,
     options: Options,
+    /// The same file with the list of all chunks, if this handle locates them on demand.
+    listed: OnceLock<Result<Box<Bloscpack>>>,
     /// `None` if the file is open for reading.
     // declared last: the lock must be released after the part file is removed
     writer: Option<Writer>,
@@ -119,15 +126,19 @@ impl Bloscpack {
         }
     }
 
-    /// Returns, for each encoded chunk, the end of its content and the stored size up to there.
-    pub fn stored_ends(&self) -> Vec<(u64, u64)> {
+    /// Returns, for each encoded chunk, the end of its content and the stored size up to there;
+    /// `None` if they are located on demand.
+    pub fn stored_ends(&self) -> Option<Vec<(u64, u64)>> {
+        if self.content.uniform.is_some() {
+            return None;
+        }
         let (slots, checksum) = (&self.content.slots, self.header().checksum);
         let mut stored = 0u64;
         let end = |(i, slot): (usize, &ChunkSlot)| {
             stored = stored.saturating_add(slot.stored_size(checksum));
             (slots.span(i).end, stored)
         };
-        slots.iter().enumerate().map(end).collect()
+        Some(slots.iter().enumerate().map(end).collect())
     }
 
     /// Returns the item size in bytes.
@@ -152,13 +163,14 @@ impl Bloscpack {
     /// Returns how the chunks are encoded, with the filters of the last chunk. Without encoded
     /// chunks: as new ones will be, or not at all if the file is open for reading.
     pub fn encoding(&self) -> StoredEncoding {
-        let mut found = self.content.slots.iter().filter(|slot| !slot.is_lost());
+        let listed = self.listed().unwrap_or(self);
+        let mut found = listed.content.slots.iter().filter(|slot| !slot.is_lost());
         let codecs = found
             .clone()
             .map(|slot| StoredCodec::from_flags(slot.flags));
         let (codec, filters) = match (codecs.reduce(StoredCodec::merge), found.next_back()) {
             (Some(codec), Some(last)) => {
-                let in_header = || self.last_chunk().map(|h| blosc::used_filters(&h.filters));
+                let in_header = || listed.last_chunk().map(|h| blosc::used_filters(&h.filters));
                 (codec, blosc::stored_filters(last.flags).or_else(in_header))
             }
             _ => match &self.writer {
@@ -181,9 +193,12 @@ impl Bloscpack {
     /// empty.
     fn last_chunk(&self) -> Option<blosc::Header> {
         let slots = &self.content.slots;
-        let last = slots.iter().rev().find(|s| s.nbytes > 0);
-        let last = last.or(slots.iter().next_back());
-        last.and_then(|slot| self.reader.stored(slot, blosc::Header::parse).ok())
+        let last = match self.content.uniform {
+            Some(_) => self.content.slot(self.chunks() - 1).ok(),
+            None => slots.iter().rev().find(|s| s.nbytes > 0).map(Cow::Borrowed),
+        };
+        let last = last.or_else(|| slots.iter().next_back().map(Cow::Borrowed));
+        last.and_then(|slot| self.reader.stored(&slot, blosc::Header::parse).ok())
     }
 
     /// Returns the content range of the chunk that holds byte `at`, or will hold it after an
@@ -218,7 +233,7 @@ impl Bloscpack {
 
     /// Returns the content size of chunk `i` in bytes.
     pub fn chunk_nbytes(&self, i: u64) -> Result<usize> {
-        self.content.chunk_nbytes(self.index(i)?)
+        Ok(self.content.chunk_nbytes(self.index(i)?))
     }
 
     /// Returns the content size, the stored size and the flags of chunk `i`. The stored size is 0
@@ -228,7 +243,13 @@ impl Bloscpack {
         if let Some(bytes) = self.content.unencoded(i) {
             return Ok((bytes.len(), 0, 0));
         }
-        let slot = self.content.slots.get(i)?;
+        let slot = match &self.content.uniform {
+            Some(chunks) => match chunks.slot_with_flags(i) {
+                Err(e) if e.status.is_corruption() => self.intact()?.content.slots.get(i)?.clone(),
+                slot => slot?,
+            },
+            None => self.content.slots.get(i)?.clone(),
+        };
         Ok((slot.nbytes as usize, slot.cbytes as usize, slot.flags))
     }
 

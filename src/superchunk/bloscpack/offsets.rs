@@ -1,10 +1,11 @@
 //! The offsets table: a 64-bit offset per chunk, then spare entries for appended chunks. An unused
-//! entry is -1.
+//! entry is -1; the last one may be the uniform mark.
 #![forbid(unsafe_code)]
 
 use super::header::{ENTRY, Header};
 use super::header_buffer::HeaderBuffer;
 use super::located_chunk::LocatedChunk;
+use super::uniform_mark;
 use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::File;
@@ -49,7 +50,7 @@ pub fn count(file: &dyn File, header: &Header) -> Result<u64> {
             Some(o) if first.is_some() || chunk_at(o)? => {
                 first = Some(first.map_or(o, |first: u64| first.min(o)));
             }
-            None if word == -1 => {}
+            None if uniform_mark::is_unused(word) => {}
             _ if chunk_at(at)? => {
                 first = Some(at);
                 continue;

@@ -17,7 +17,7 @@ use crate::io::{Access, Folder, locate, object};
 use crate::options::{CHUNK_WRITE_OPTIONS, Opt, Options};
 use crate::superchunk::staging::default_chunk;
 use std::ffi::OsStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Options for opening for reading.
 pub const OPEN_OPTIONS: &[Opt] = &[
@@ -116,9 +116,7 @@ impl Bloscpack {
         };
         Snapshot::read(&container, |s| {
             let main = s.open(name, access)?;
-            let modified = Some(main.modified()?);
-            let b = Bloscpack::load(&container, main, modified, options)?;
-            b.reader.refuse_damaged(b.content.slots.len())?;
+            let b = Bloscpack::load_for_reading(shown(&container), main, options)?;
             b.verify_if_requested()?;
             Ok(b)
         })
@@ -136,7 +134,7 @@ impl Bloscpack {
         )?;
         let session = open_session(folder, name, journal::Mode::Append, options)?;
         let main = folder.open(name, Access::Write)?;
-        let mut b = Bloscpack::load(session.container(), main, None, options)?;
+        let mut b = Bloscpack::load(shown(session.container()), main, None, options)?;
         b.reader.refuse_damaged(b.content.slots.len())?;
         b.verify_if_requested()?;
         if b.header().dialect == Dialect::V0 {
@@ -192,6 +190,7 @@ impl Bloscpack {
             content,
             changed: false,
             options: options.clone(),
+            listed: OnceLock::new(),
             writer: Some(Writer::new(session, encoder)),
         })
     }

@@ -16,8 +16,21 @@ impl Bloscpack {
     /// Reads content from byte `at` on until `dst` is full. Returns true if corrupt content was
     /// replaced by zeros, as the options allow.
     pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
+        match self.read_range(at, dst) {
+            Err(e) if self.may_be_elsewhere(&e) => self.intact()?.read_range(at, dst),
+            read => read,
+        }
+    }
+
+    /// Returns true if this error in a chunk that was located on demand may be due to its location:
+    /// the list of all chunks shows what is wrong.
+    fn may_be_elsewhere(&self, e: &Error) -> bool {
+        self.content.uniform.is_some() && e.status.is_corruption()
+    }
+
+    fn read_range(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         let end = self.checked_end(at, dst.len())?;
-        let encoded = self.content.slots.nbytes();
+        let encoded = self.content.encoded_nbytes();
         let stored_end = end.min(encoded).max(at);
         let (stored, pending) = dst
             .split_at_mut_checked((stored_end - at) as usize)
@@ -69,7 +82,7 @@ impl Bloscpack {
     /// under the same condition as [`Bloscpack::read`].
     pub fn read_chunk(&self, i: u64, dst: &mut [u8]) -> Result<bool> {
         let i = self.index(i)?;
-        let n = self.content.chunk_nbytes(i)?;
+        let n = self.content.chunk_nbytes(i);
         if dst.len() != n {
             return Err(fail!(
                 Argument,
@@ -79,16 +92,20 @@ impl Bloscpack {
             )
             .at(i as u64));
         }
-        if i >= self.content.slots.len() {
+        if i >= self.content.encoded_chunks() {
             dst.copy_from_slice(self.content.unencoded(i).unwrap_or_default());
             return Ok(false);
         }
-        let damaged = self.read_parts(vec![ChunkPart {
-            chunk: i,
-            from: 0,
-            dst,
-        }])?;
+        let damaged = match self.read_whole(i, dst) {
+            Err(e) if self.may_be_elsewhere(&e) => self.intact()?.read_whole(i, dst)?,
+            read => read?,
+        };
         Ok(damaged || self.reader.skip_damaged && self.reader.damage.is_chunk_unsure())
+    }
+
+    fn read_whole(&self, chunk: usize, dst: &mut [u8]) -> Result<bool> {
+        let from = 0;
+        self.read_parts(vec![ChunkPart { chunk, from, dst }])
     }
 
     /// Calls `f` with the encoded bytes of chunk `i` without its checksum. A chunk that is not
@@ -100,7 +117,26 @@ impl Bloscpack {
             encoder.encode(content, &mut chunk, encoder.threads.count())?;
             return f(&chunk);
         }
-        let read = self.reader.stored(self.content.slots.get(i)?, f);
+        let mut f = Some(f);
+        match self.with_stored(i, &mut f) {
+            Err(e) if f.is_some() && self.may_be_elsewhere(&e) => {
+                self.intact()?.with_stored(i, &mut f)
+            }
+            read => read,
+        }
+    }
+
+    /// Takes `f`, and calls it with the encoded bytes of chunk `i`, unless they cannot be read.
+    fn with_stored<R, F>(&self, i: usize, f: &mut Option<F>) -> Result<R>
+    where
+        F: FnOnce(&[u8]) -> Result<R>,
+    {
+        let read = self.content.slot(i).and_then(|slot| {
+            self.reader.stored(&slot, |chunk| match f.take() {
+                Some(f) => f(chunk),
+                None => Err(fail!(State, "its reader is gone")),
+            })
+        });
         let read = read.map_err(|e| self.reader.named(i, e));
         self.reader.check_unmodified()?;
         read
@@ -118,8 +154,12 @@ impl Bloscpack {
         if self.content.unencoded(i).is_some() {
             return Ok(None);
         }
-        let slot = self.content.slots.get(i)?;
-        let read = self.reader.with_blocks(slot, needed, f);
+        let slot = match self.content.slot(i) {
+            // reading the complete chunk shows what is wrong
+            Err(e) if self.may_be_elsewhere(&e) => return Ok(None),
+            slot => slot?,
+        };
+        let read = self.reader.with_blocks(&slot, needed, f);
         let read = read.map_err(|e| self.reader.named(i, e));
         self.reader.check_unmodified()?;
         read

@@ -6,7 +6,7 @@
 use super::Bloscpack;
 use super::chunk_list::ChunkSlot;
 use super::damage::Damage;
-use super::writer::open_session;
+use super::writer::{open_session, shown};
 use crate::alloc;
 use crate::error::{Result, Status, fail};
 use crate::io::journal::Mode;
@@ -45,7 +45,7 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
     options.only("repairing a superchunk", &known)?;
     let session = open_session(folder, name, Mode::Append, options)?;
     let main = folder.open(name, Access::Write)?;
-    let mut b = Bloscpack::load(session.container(), main, None, options)?;
+    let mut b = Bloscpack::load(shown(session.container()), main, None, options)?;
     b.start_writing(session)?;
     let damage = &b.reader.damage;
     damage.refuse_to_guess(b.content.slots.len())?;

@@ -33,7 +33,7 @@ impl Verified {
 impl Bloscpack {
     /// Reads and checks all chunks. Passes each error to `fault`, which returns false to stop.
     pub fn verify(&self, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
-        self.verify_all(&mut fault)
+        self.listed()?.verify_all(&mut fault)
     }
 
     fn verify_all(&self, fault: &mut dyn FnMut(&Error) -> bool) -> Result<Verified> {

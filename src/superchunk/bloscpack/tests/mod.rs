@@ -7,6 +7,7 @@ mod layouts;
 mod model;
 mod rules;
 mod streams;
+mod uniform;
 
 use super::*;
 use crate::error::Status;
