@@ -22,9 +22,9 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Finds the parts of `file`. No allocation exceeds `limit` bytes.
-    pub fn find(file: &dyn File, limit: u64) -> Result<Layout> {
-        let layout = Layout::by_positions(file, limit)?;
+    /// Finds the parts of `file`, of which this header was read. No allocation exceeds `limit` bytes.
+    pub fn find(header: Result<Header>, file: &dyn File, limit: u64) -> Result<Layout> {
+        let layout = Layout::by_positions(header, file, limit)?;
         let Some((sum, why)) = header_repair::checksum(file, &layout.header, &layout.table)? else {
             return Ok(layout);
         };
@@ -42,8 +42,8 @@ impl Layout {
     }
 
     /// Finds the parts of `file` by their positions, without a check of the checksum type.
-    fn by_positions(file: &dyn File, limit: u64) -> Result<Layout> {
-        let first = Header::read(file).and_then(|h| Layout::by(h, file, limit));
+    fn by_positions(header: Result<Header>, file: &dyn File, limit: u64) -> Result<Layout> {
+        let first = header.and_then(|h| Layout::by(h, file, limit));
         let intact = |l: &Layout| l.table.damage.is_none() && l.table.suspected.is_none();
         match &first {
             Ok(l) if intact(l) && l.meta_damage.is_none() => return first,

@@ -27,18 +27,18 @@ impl Bloscpack {
         file: Arc<dyn File>,
         options: &Options,
     ) -> Result<Bloscpack> {
-        let modified = Some(file.modified()?);
+        let (modified, header) = (Some(file.modified()?), Header::read(&*file));
         // damage that is skipped, or verified on opening, may be anywhere
         let all = options.get(Opt::SkipDamaged, 0) == 1 || options.get(Opt::Verify, 1) > 1;
-        if !all {
-            match Bloscpack::load_uniform(&name, &file, modified, options) {
+        if let (false, Ok(header)) = (all, &header) {
+            match Bloscpack::load_uniform(&name, &file, modified, header, options) {
                 Ok(Some(b)) => return Ok(b),
                 Err(e) if !e.status.is_corruption() => return Err(e),
                 // listing all chunks shows what is corrupt
                 Ok(None) | Err(_) => {}
             }
         }
-        let b = Bloscpack::load(name, file, modified, options)?;
+        let b = Bloscpack::load_with(header, name, file, modified, options)?;
         b.reader.refuse_damaged(b.content.slots.len())?;
         Ok(b)
     }
@@ -48,11 +48,11 @@ impl Bloscpack {
         name: &str,
         file: &Arc<dyn File>,
         modified: Option<u64>,
+        header: &Header,
         options: &Options,
     ) -> Result<Option<Bloscpack>> {
         let size = file.size()?;
-        let header = Header::read(&**file)?;
-        let Some(chunks) = UniformChunks::open(file, &header, size)? else {
+        let Some(chunks) = UniformChunks::open(file, header, size)? else {
             return Ok(None);
         };
         let location = header.meta.as_ref();
@@ -67,7 +67,7 @@ impl Bloscpack {
             offsets_are_right: true,
         });
         let chunk_size = header.chunk_size.unwrap_or(0) as usize;
-        let mut head = Head::new(header, options);
+        let mut head = Head::new(header.clone(), options);
         head.meta = meta;
         Ok(Some(Bloscpack {
             head,
@@ -113,8 +113,19 @@ impl Bloscpack {
         modified: Option<u64>,
         options: &Options,
     ) -> Result<Bloscpack> {
+        let header = Header::read(&*file);
+        Bloscpack::load_with(header, name, file, modified, options)
+    }
+
+    fn load_with(
+        header: Result<Header>,
+        name: String,
+        file: Arc<dyn File>,
+        modified: Option<u64>,
+        options: &Options,
+    ) -> Result<Bloscpack> {
         let size = file.size()?;
-        let layout = Layout::find(&*file, options.memory_limit())?;
+        let layout = Layout::find(header, &*file, options.memory_limit())?;
         let mark = uniform_mark::is_set(&*file, &layout.header)?;
         let mut reader = ChunkReader::new(name, layout.header.checksum, options);
         reader.damage = Damage::of(&layout);
