@@ -6,7 +6,8 @@
 #![forbid(unsafe_code)]
 
 use crate::parallel::try_lock;
-use std::collections::VecDeque;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -40,14 +41,26 @@ impl Drop for Share {
 
 /// A bounded LRU cache; see the module documentation.
 pub struct LruCache<K, V> {
-    /// The entries, the most recently used one last.
-    entries: Mutex<VecDeque<(K, V, Share)>>,
+    entries: Mutex<Entries<K, V>>,
     max_entries: usize,
     max_cost: usize,
     budget: &'static CacheBudget,
 }
 
-impl<K: PartialEq, V: Clone> LruCache<K, V> {
+struct Entries<K, V> {
+    all: HashMap<K, Entry<V>, BuildHasherDefault<MultiplyHasher>>,
+    /// The number of lookups and insertions so far.
+    now: u64,
+    total_cost: usize,
+}
+
+struct Entry<V> {
+    value: V,
+    share: Share,
+    last_use: u64,
+}
+
+impl<K: Hash + Eq + Copy, V: Clone> LruCache<K, V> {
     /// Creates a cache of at most `max_entries` entries.
     pub fn new(max_entries: usize, budget: &'static CacheBudget) -> LruCache<K, V> {
         LruCache {
@@ -66,11 +79,11 @@ impl<K: PartialEq, V: Clone> LruCache<K, V> {
     /// Returns the value of `key`, if it is cached, and marks it as most recently used.
     pub fn get(&self, key: &K) -> Option<V> {
         let mut entries = try_lock(&self.entries)?;
-        let index = entries.iter().rposition(|(k, ..)| k == key)?;
-        let entry = entries.remove(index)?;
-        let value = entry.1.clone();
-        entries.push_back(entry);
-        Some(value)
+        let entries = &mut *entries;
+        let entry = entries.all.get_mut(key)?;
+        entries.now += 1;
+        entry.last_use = entries.now;
+        Some(entry.value.clone())
     }
 
     /// Inserts an entry and replaces an entry of the same key. Evicts entries of this cache until
@@ -79,16 +92,24 @@ impl<K: PartialEq, V: Clone> LruCache<K, V> {
         let Some(mut entries) = try_lock(&self.entries) else {
             return;
         };
-        entries.retain(|(k, ..)| *k != key);
+        entries.remove(&key);
         self.evict_for(&mut entries, cost);
         let share = loop {
             match self.budget.take(cost) {
                 Some(share) => break share,
-                None if entries.pop_front().is_none() => return,
+                None if entries.evict().is_none() => return,
                 None => {}
             }
         };
-        entries.push_back((key, value, share));
+        entries.now += 1;
+        entries.total_cost += cost;
+        let last_use = entries.now;
+        let entry = Entry {
+            value,
+            share,
+            last_use,
+        };
+        entries.all.insert(key, entry);
     }
 
     /// Evicts the entries that an insertion of this cost would evict, so that their memory is free
@@ -97,15 +118,13 @@ impl<K: PartialEq, V: Clone> LruCache<K, V> {
         try_lock(&self.entries).and_then(|mut entries| self.evict_for(&mut entries, cost))
     }
 
-    fn evict_for(&self, entries: &mut VecDeque<(K, V, Share)>, cost: usize) -> Option<V> {
+    fn evict_for(&self, entries: &mut Entries<K, V>, cost: usize) -> Option<V> {
         let max_cost = self.max_cost.saturating_sub(cost);
-        let mut total: usize = entries.iter().map(|(_, _, share)| share.1).sum();
         let mut evicted = None;
-        while entries.len() >= self.max_entries || total > max_cost {
-            let Some((_, value, share)) = entries.pop_front() else {
+        while entries.all.len() >= self.max_entries || entries.total_cost > max_cost {
+            let Some(value) = entries.evict() else {
                 break;
             };
-            total -= share.1;
             evicted = Some(value);
         }
         evicted
@@ -114,6 +133,56 @@ impl<K: PartialEq, V: Clone> LruCache<K, V> {
     /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries = Mutex::default();
+    }
+}
+
+impl<K: Hash + Eq + Copy, V> Entries<K, V> {
+    fn remove(&mut self, key: &K) -> Option<V> {
+        let entry = self.all.remove(key)?;
+        self.total_cost -= entry.share.1;
+        Some(entry.value)
+    }
+
+    /// Removes the least recently used entry. Takes time in proportion to the number of entries; an
+    /// insertion follows, whose value took longer to create.
+    fn evict(&mut self) -> Option<V> {
+        let oldest = self.all.iter().min_by_key(|(_, entry)| entry.last_use);
+        let key = *oldest?.0;
+        self.remove(&key)
+    }
+}
+
+impl<K, V> Default for Entries<K, V> {
+    fn default() -> Entries<K, V> {
+        Entries {
+            all: HashMap::default(),
+            now: 0,
+            total_cost: 0,
+        }
+    }
+}
+
+/// A fast hash of numbers, for small tables whose keys are not distributed maliciously, or where
+/// that costs no more than a linear search.
+#[derive(Clone, Copy, Default)]
+pub struct MultiplyHasher(u64);
+
+impl Hasher for MultiplyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.write_u64(u64::from(*b)));
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        // 2^64 divided by the golden ratio
+        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
     }
 }
 
