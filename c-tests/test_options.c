@@ -41,6 +41,7 @@ static const struct {
     OPTION(HOLDALL_OPT_PRECISION, 39, -51, 52, 0),
     OPTION(HOLDALL_OPT_BAG_DICTIONARY, 40, HOLDALL_BAG_DICTIONARY_SEPARATE,
            HOLDALL_BAG_DICTIONARY_AUTO, BAGS),
+    OPTION(HOLDALL_OPT_CACHE_BYTES, 41, 0, INT64_MAX, 0),
 };
 enum { OPTIONS = sizeof all / sizeof all[0] };
 
@@ -79,7 +80,8 @@ static void unknown_options_are_refused(void)
 {
     holdall_options *o = holdall_options_new();
     static const holdall_option none[] = {
-        0, -1, 41, HOLDALL_READ, HOLDALL_CODEC_ZSTD, 1000, INT32_MAX, INT32_MIN};
+        0, -1, HOLDALL_OPT_CACHE_BYTES + 1, HOLDALL_READ, HOLDALL_CODEC_ZSTD, 1000, INT32_MAX,
+        INT32_MIN};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, none[i], 1, &err));
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_bytes(o, none[i], "x", 1, &err));

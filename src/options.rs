@@ -96,6 +96,8 @@ pub enum Opt {
     Precision = 39,
     /// The dictionary of a bag: 0 not stored, 1 stored, 2 trained and stored if it gains.
     BagDictionary = 40,
+    /// Maximum number of bytes of decoded blocks that a handle caches.
+    CacheBytes = 41,
 }
 
 /// Options for writing chunks, which opening an existing superchunk, array or table ignores unless it
@@ -209,6 +211,7 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::FollowLinks, "HOLDALL_OPT_FOLLOW_LINKS", 0, 1),
     (Opt::Precision, "HOLDALL_OPT_PRECISION", -51, 52),
     (Opt::BagDictionary, "HOLDALL_OPT_BAG_DICTIONARY", 0, 2),
+    (Opt::CacheBytes, "HOLDALL_OPT_CACHE_BYTES", 0, i64::MAX),
 ];
 
 /// Maximum chunk size, slightly below the 2 GiB that the header fields can express.
@@ -381,6 +384,13 @@ impl Options {
     /// Returns the maximum number of bytes that a call may allocate for one file.
     pub fn memory_limit(&self) -> u64 {
         self.get(Opt::MemoryLimit, alloc::DEFAULT_LIMIT as i64) as u64
+    }
+
+    /// Returns the maximum number of bytes of decoded blocks that a handle caches; `None` means the
+    /// default.
+    pub fn cache_bytes(&self) -> Option<usize> {
+        let given = self.given(Opt::CacheBytes);
+        given.map(|n| usize::try_from(n).unwrap_or(usize::MAX))
     }
 
     /// Returns whether links out of the folder of a dataset are followed.

@@ -134,6 +134,12 @@ func Threads(n int) Option { return number(C.HOLDALL_OPT_THREADS, int64(n)) }
 // GiB.
 func MemoryLimit(bytes int64) Option { return number(C.HOLDALL_OPT_MEMORY_LIMIT, bytes) }
 
+// CacheBytes sets the maximum number of bytes of decoded blocks that a handle keeps for further
+// reads: blocks of an array in a frame that are requested again, and blocks of which small parts are
+// read. 0: none. Default: 4 MiB, and 64 MiB for all handles that do not set it. A table has the limit
+// for each column.
+func CacheBytes(bytes int64) Option { return number(C.HOLDALL_OPT_CACHE_BYTES, bytes) }
+
 // Map selects memory mapping instead of read system calls. Default: false. If a mapped file is
 // truncated while open, the process gets SIGBUS.
 func Map(yes bool) Option {

@@ -182,6 +182,10 @@ typedef int32_t holdall_option;
  * new bag, unless this option or HOLDALL_OPT_DICTIONARY is set, or the records are few.
  * Used by: writer. */
 #define HOLDALL_OPT_BAG_DICTIONARY 40
+/* Bytes of decoded blocks that a handle, or a column, caches: blocks read in small parts; array
+ * frames: blocks read again. 0: none. Default: 4 MiB, 64 MiB for all handles.
+ * Used by: read, write. */
+#define HOLDALL_OPT_CACHE_BYTES 41
 
 /* Read system calls. A file that is truncated while open is an error. */
 #define HOLDALL_IO_READ 901

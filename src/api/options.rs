@@ -207,6 +207,24 @@ impl Options {
         self.set(Opt::SkipDamaged, skip.into())
     }
 
+    /// Sets the maximum number of bytes of decoded blocks that a handle keeps for further reads:
+    /// blocks of an array in a frame that are requested again, and blocks of which small parts are
+    /// read. 0: none. Default: 4 MiB, and 64 MiB for all handles that do not set it. A table has the
+    /// limit for each column.
+    ///
+    /// # Examples
+    ///
+    /// Planes of a scan share blocks, which a slab of this many bytes holds:
+    ///
+    /// ```
+    /// use holdall::Options;
+    ///
+    /// let options = Options::new().cache_bytes(512 * 512 * 8 * 4);
+    /// ```
+    pub fn cache_bytes(self, bytes: u64) -> Options {
+        self.size(Opt::CacheBytes, bytes)
+    }
+
     /// Frames: sets the offset of the frame in a larger file, in bytes. Default: 0.
     pub fn frame_offset(self, bytes: u64) -> Options {
         self.size(Opt::At, bytes)

@@ -11,6 +11,7 @@
 //! checked before it is used. The size of a chunk and the size of its content bound the cost of
 //! decoding it.
 
+pub mod block_cache;
 mod block_content;
 pub mod blosclz;
 #[allow(unsafe_code)]

@@ -5,12 +5,13 @@
 //! complete block is decoded and cached, because more reads of the same block are likely.
 #![forbid(unsafe_code)]
 
+use super::block_cache::{self, BlockCache};
 use super::decode::{StoredStream, repeat};
 use super::{
     BlockDecoder, Codec, Content, DecodeContext, Decoded, Header, Params, filter, sections,
 };
 use crate::alloc::{self, Bytes, Scratch};
-use crate::cache::{CacheBudget, LruCache, PartialReads};
+use crate::cache::PartialReads;
 use crate::checksum::Checksum;
 use crate::error::{Error, Result, fail};
 use crate::progress::{Step, advance};
@@ -27,10 +28,6 @@ const MAX_GAP: usize = 4 << 10;
 /// Number of partial reads of a block after which the complete block is decoded: about the cost of
 /// decoding it. Other codecs than BloscLZ and LZ4 decode almost the complete block for any part.
 const MAX_PARTIAL_READS: u32 = 4;
-/// The longest block that is cached.
-const MAX_CACHED_BLOCK: usize = 4 << 20;
-/// Memory limit for all decoded blocks that are cached in the process.
-static BLOCK_BUDGET: CacheBudget = CacheBudget::new(64 << 20);
 
 /// The stored bytes of one chunk or block.
 pub trait StoredBytes {
@@ -199,49 +196,6 @@ impl Sink for BlockRun<'_> {
 
     fn put(&mut self, block: usize, _: &Decoded) -> Result<()> {
         Err(fail!(State, "no destination for block {block}"))
-    }
-}
-
-/// LRU cache of decoded blocks, by the number of the chunk and the number of the block.
-pub struct BlockCache(LruCache<(u64, usize), Arc<Vec<u8>>>);
-
-impl BlockCache {
-    /// Creates an empty cache for `max_blocks` blocks. It has at most `max_bytes` bytes, or one
-    /// block.
-    pub fn new(max_blocks: usize, max_bytes: usize) -> BlockCache {
-        BlockCache(LruCache::new(max_blocks, &BLOCK_BUDGET).with_max_cost(max_bytes))
-    }
-
-    /// Copies a part of a cached block. Returns false if the block is not cached.
-    pub fn read(&self, key: (u64, usize), from: usize, dst: &mut [u8]) -> Result<bool> {
-        let Some(complete) = self.0.get(&key) else {
-            return Ok(false);
-        };
-        let own = complete.get(from..).and_then(|c| c.get(..dst.len()));
-        dst.copy_from_slice(own.ok_or_else(|| out_of_range(key.1, from, dst, complete.len()))?);
-        Ok(true)
-    }
-
-    /// Removes all blocks.
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// Returns a buffer of `n` bytes for a block, with any content.
-    fn room(&self, n: usize) -> Result<Vec<u8>> {
-        match self
-            .0
-            .make_room(n)
-            .and_then(|old| Arc::try_unwrap(old).ok())
-        {
-            Some(old) if old.len() == n => Ok(old),
-            _ => alloc::zeroed(n),
-        }
-    }
-
-    fn put(&self, key: (u64, usize), complete: Vec<u8>) {
-        let cost = complete.len();
-        self.0.put(key, Arc::new(complete), cost);
     }
 }
 
@@ -492,7 +446,7 @@ impl StoredChunk {
                 let mut requested = alloc::with_capacity(n)?;
                 requested.extend(block..block + n);
                 let first = block;
-                self.read_blocks(source, &requested, &mut BlockRun { first, size, dst })?;
+                self.read_blocks(source, &requested, &mut BlockRun { first, size, dst }, None)?;
             }
             (at, rest) = (at + n, after);
         }
@@ -521,12 +475,14 @@ impl StoredChunk {
         }
     }
 
-    /// Decodes each of the requested blocks once. `requested` must be in ascending order.
+    /// Decodes each of the requested blocks once. `requested` must be in ascending order. Caches
+    /// blocks that were requested before in `cache`, in which the chunk has this number.
     pub fn read_blocks(
         &self,
         source: &dyn StoredBytes,
         requested: &[usize],
         sink: &mut dyn Sink,
+        cache: Option<(&BlockCache, u64)>,
     ) -> Result<()> {
         let h = &self.header;
         let blocks = match &self.body {
@@ -543,12 +499,23 @@ impl StoredChunk {
             for (span, block) in run {
                 let stored = bytes.get(span.start - range.start..span.end - range.start);
                 let (decoder, stored) = (&blocks.decoder, stored.unwrap_or_default());
+                let len = h.block_len(*block);
+                if let Some((cache, chunk)) = cache
+                    && cache.is_repeated((chunk, block * h.blocksize), len)
+                {
+                    let mut complete = cache.room(len)?;
+                    decoder.decode(&mut context, *block, stored, first, &mut complete)?;
+                    decoded += len;
+                    block_cache::deliver(sink, *block, &complete)?;
+                    cache.put((chunk, block * h.blocksize), complete);
+                    continue;
+                }
                 if let Some(dst) = sink.destination(*block) {
                     decoded += dst.len();
                     decoder.decode(&mut context, *block, stored, first, dst)?;
                     continue;
                 }
-                let part = sink.requested(*block, h.block_len(*block));
+                let part = sink.requested(*block, len);
                 decoded += part.len();
                 let content = decoder.decode_range(&mut context, *block, stored, first, part)?;
                 sink.put(*block, &content)?;
@@ -649,8 +616,10 @@ impl StoredChunk {
             Body::Copied => return source.read_at(h.len() + block * h.blocksize + from, dst),
             Body::Blocks(blocks) => blocks,
         };
+        let cache = cache.filter(|(cache, _)| cache.admits(len));
+        let key = |chunk: u64| (chunk, block * h.blocksize);
         if let Some((cache, chunk)) = cache
-            && cache.read((chunk, block), from, dst)?
+            && cache.read(key(chunk), from, dst)
         {
             return Ok(());
         }
@@ -666,12 +635,12 @@ impl StoredChunk {
             &slice
         };
         let part = |dst: &mut [u8]| blocks.decoder.decode_part(block, from, dst, stored);
-        if !self.should_decode_all(block, from, dst.len(), len) && part(dst)? {
+        let all = dst.len() == len || self.is_read_again(block, from, dst.len()) && cache.is_some();
+        if !all && part(dst)? {
             return Ok(());
         }
-        let cache = cache.filter(|_| len <= MAX_CACHED_BLOCK);
         let complete = stored.bytes(0..span.len()).and_then(|stored| {
-            let mut complete = cache.map_or_else(|| alloc::zeroed(len), |c| c.0.room(len))?;
+            let mut complete = cache.map_or_else(|| alloc::zeroed(len), |(c, _)| c.room(len))?;
             let mut context = DecodeContext::take();
             let first = self.first(blocks, source, &mut context)?;
             (blocks.decoder).decode(&mut context, block, &stored, first, &mut complete)?;
@@ -685,21 +654,19 @@ impl StoredChunk {
         };
         dst.copy_from_slice(complete.get(from..from + dst.len()).unwrap_or_default());
         if let Some((cache, chunk)) = cache {
-            cache.put((chunk, block), complete);
+            cache.put(key(chunk), complete);
         }
         Ok(())
     }
 
     /// Are more reads of this block likely, so that decoding all of it pays off?
-    fn should_decode_all(&self, block: usize, from: usize, n: usize, len: usize) -> bool {
+    fn is_read_again(&self, block: usize, from: usize, n: usize) -> bool {
         let in_parts = matches!(
             self.header.codec(),
             Ok(Codec::BloscLz | Codec::Lz4 | Codec::Lz4Hc)
         );
         let most = if in_parts { MAX_PARTIAL_READS } else { 1 };
-        n == len
-            || (self.partial_reads.should_decode_whole(block, from, n, most)
-                && len <= MAX_CACHED_BLOCK)
+        self.partial_reads.should_decode_whole(block, from, n, most)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of chunks: round trips, ranges, and robustness against corrupt bytes.
 
-use super::stored::{BlockCache, StoredBytes, StoredChunk};
+use super::block_cache::BlockCache;
+use super::stored::{StoredBytes, StoredChunk};
 use super::*;
 use crate::alloc::Bytes;
 use crate::error::Status;
@@ -518,7 +519,7 @@ fn stored_chunks_are_read_in_parts() {
         let h = *stored.header();
         let no_table = h.content() == Ok(Content::Blocks) && !h.has_dictionary();
         let no_table = no_table.then(|| StoredChunk::without_table(h).unwrap());
-        let cache = BlockCache::new(2, usize::MAX);
+        let cache = BlockCache::new(None);
         for (k, stored) in (0..).zip(std::iter::once(&stored).chain(&no_table)) {
             for source in [&all as &dyn StoredBytes, &ShortRanges(all)] {
                 // adjacent parts of a block are read from the cache

@@ -184,6 +184,10 @@ pub const HOLDALL_OPT_PRECISION: i32 = 39;
 /// unless this option or HOLDALL_OPT_DICTIONARY is set, or the records are few.
 /// Used by: writer.
 pub const HOLDALL_OPT_BAG_DICTIONARY: i32 = 40;
+/// Bytes of decoded blocks that a handle, or a column, caches: blocks read in small parts; array frames:
+/// blocks read again. 0: none. Default: 4 MiB, 64 MiB for all handles.
+/// Used by: read, write.
+pub const HOLDALL_OPT_CACHE_BYTES: i32 = 41;
 
 /// Read system calls. A file that is truncated while open is an error.
 pub const HOLDALL_IO_READ: i32 = 901;

@@ -13,7 +13,8 @@
 
 use crate::alloc::{self, Bytes};
 use crate::blosc;
-use crate::blosc::stored::{self, BlockCache, StoredBytes, StoredChunk};
+use crate::blosc::block_cache::BlockCache;
+use crate::blosc::stored::{self, StoredBytes, StoredChunk};
 use crate::checksum::Checksum;
 use crate::error::{Result, fail};
 use crate::io::read_buffer::SequentialReader;
@@ -31,13 +32,6 @@ pub const HEADER: [u8; 16] = *b"blpk\x01\0\0\0\x01\0\0\0\0\0\0\0";
 const HEAD_BYTES: usize = 128;
 /// A chunk is read completely if at least one byte in `PARTIAL_FRACTION` is requested.
 const PARTIAL_FRACTION: usize = 4;
-/// Maximum number of decoded blocks that a handle caches.
-const MAX_CACHED_BLOCKS: usize = 4;
-
-/// Creates an empty cache of blocks.
-pub fn blocks() -> BlockCache {
-    BlockCache::new(MAX_CACHED_BLOCKS, usize::MAX)
-}
 
 /// An open chunk file.
 pub struct ChunkFile {

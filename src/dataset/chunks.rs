@@ -6,7 +6,7 @@
 //! Only its beginning is used.
 #![forbid(unsafe_code)]
 
-use super::chunk_file::{self, ChunkFile};
+use super::chunk_file::ChunkFile;
 use super::edit::{Edit, FileLayout};
 use super::folder::DatasetDir;
 use super::meta::Meta;
@@ -14,7 +14,8 @@ use super::superchunks::{self, Superchunks};
 use crate::array::store::repeat;
 use crate::blosc;
 use crate::blosc::Decoded;
-use crate::blosc::stored::{BlockCache, Fill, Sink, StoredBytes, StoredChunk};
+use crate::blosc::block_cache::BlockCache;
+use crate::blosc::stored::{Fill, Sink, StoredBytes, StoredChunk};
 use crate::cache::{CacheBudget, LruCache};
 use crate::checksum::Checksum;
 use crate::error::{Error, Result, Status, fail};
@@ -113,10 +114,10 @@ struct Caches {
 }
 
 impl Caches {
-    fn new() -> Caches {
+    fn new(cache_bytes: Option<usize>) -> Caches {
         Caches {
             files: LruCache::new(MAX_OPEN, &OPEN_FILES),
-            blocks: chunk_file::blocks(),
+            blocks: BlockCache::new(cache_bytes),
         }
     }
 }
@@ -221,7 +222,7 @@ impl Chunks {
             chunk,
             row,
             edit: None,
-            caches: Caches::new(),
+            caches: Caches::new(config.options.cache_bytes()),
             has_objects: false,
             fill,
             config: config.clone(),
@@ -236,7 +237,7 @@ impl Chunks {
             chunk: 1,
             row: 1,
             edit: None,
-            caches: Caches::new(),
+            caches: Caches::new(config.options.cache_bytes()),
             has_objects: true,
             fill: None,
             config: config.clone(),
@@ -818,7 +819,9 @@ fn deliver_blocks(
     if header.blocksize != size {
         return Ok(false);
     }
-    stored.read_blocks(source, requested, sink).map(|()| true)
+    stored
+        .read_blocks(source, requested, sink, None)
+        .map(|()| true)
 }
 
 /// Passes blocks of the content of a chunk to the sink.

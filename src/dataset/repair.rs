@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use super::attrs::{Attrs, FILES};
-use super::chunk_file::{self, ChunkFile, HEADER};
+use super::chunk_file::{ChunkFile, HEADER};
 use super::chunks::{file_name, has_superchunks, is_corrupt_or_missing, number};
 use super::commit::write_new;
 use super::create;
@@ -18,6 +18,7 @@ use super::meta::{Meta, SIZES, STORAGE, parse, sizes};
 use super::text_checksum::{self, with_checksum};
 use crate::alloc;
 use crate::array::store::repeat;
+use crate::blosc::block_cache::BlockCache;
 use crate::checksum::Checksum;
 use crate::dtype::Kind;
 use crate::error::{Error, Result, Status, fail};
@@ -260,7 +261,7 @@ impl RepairPlan {
                     &mut alloc::zeroed(alloc::allow(n, limit, "a chunk")?)?,
                     true,
                     1,
-                    &chunk_file::blocks(),
+                    &BlockCache::new(Some(0)),
                 )?;
             }
             Ok::<_, Error>(ChunkState::Intact(n))
@@ -548,7 +549,7 @@ impl RepairPlan {
                     settings.limit,
                 )?;
                 let n = (*n as usize).min(content.len());
-                file.read(0, content.at_mut(..n)?, true, 1, &chunk_file::blocks())?;
+                file.read(0, content.at_mut(..n)?, true, 1, &BlockCache::new(Some(0)))?;
             }
             let file = self
                 .data

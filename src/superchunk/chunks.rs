@@ -39,6 +39,10 @@ pub trait Chunks: Send + Sync {
     /// adjacent in the file are read together. Returns true if corrupt blocks were replaced by
     /// zeros, as the options allow.
     fn read_blocks(&self, chunk: u64, requested: &[usize], sink: &mut dyn Sink) -> Result<bool>;
+    /// Returns whether a block is cached, so that reading it copies memory.
+    fn is_cached(&self, _chunk: u64, _block: usize) -> bool {
+        false
+    }
     /// Hints that parts of several chunks will be read. The system begins to read them together, if
     /// the first is not in the page cache. Takes no further requests if it is.
     fn read_ahead(&self, _requests: &mut dyn Iterator<Item = ChunkRequest>) {}

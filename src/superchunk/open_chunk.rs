@@ -1,8 +1,8 @@
-//! An open chunk of a file, and the caches of open chunks and of decoded blocks.
+//! An open chunk of a file, and the cache of open chunks.
 #![forbid(unsafe_code)]
 
 use crate::alloc::Scratch;
-use crate::blosc::stored::{BlockCache, StoredChunk};
+use crate::blosc::stored::StoredChunk;
 use crate::cache::{CacheBudget, LruCache};
 use crate::error::Result;
 use crate::io::File;
@@ -10,8 +10,6 @@ use crate::superchunk::block_checksums::BlockChecksums;
 use crate::superchunk::chunk_in_file::ChunkInFile;
 use std::sync::Arc;
 
-/// The minimum cache limit for the blocks of a file.
-const MIN_CACHE_BYTES: usize = 256 << 10;
 /// The longest chunk whose stored bytes are cached with it.
 const MAX_CACHED_CHUNK: usize = 16 << 10;
 /// Memory limit for all open chunks that are cached in the process.
@@ -24,11 +22,6 @@ pub type ChunkCache = LruCache<u64, Arc<Chunk>>;
 /// descriptor.
 pub fn open_chunks(are_files: bool) -> ChunkCache {
     LruCache::new(if are_files { 16 } else { 512 }, &TABLE_BUDGET)
-}
-
-/// Creates an empty cache, limited to half of `chunk` bytes (at least 256 KiB), or to one block.
-pub fn blocks(chunk: usize) -> BlockCache {
-    BlockCache::new(8, (chunk / 2).max(MIN_CACHE_BYTES))
 }
 
 /// Returns the bytes at an offset of a file, of which none is read or verified.

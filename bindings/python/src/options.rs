@@ -111,6 +111,7 @@ fn with_number(
     Ok(match name {
         "threads" => options.threads(usize::try_from(size()?)?),
         "memory_limit" => options.memory_limit(size()?),
+        "cache_bytes" => options.cache_bytes(size()?),
         "verify" => options.verify(verify(value)?),
         "skip_damaged" => options.skip_corrupt(flag()?),
         "durability" => options.durable(flag()?),
@@ -157,6 +158,7 @@ const NAMES: &[&str] = &[
     "order",
     "threads",
     "memory_limit",
+    "cache_bytes",
     "verify",
     "skip_damaged",
     "durability",

@@ -21,6 +21,9 @@ const PARALLEL_MIN: u64 = if cfg!(test) {
 } else {
     transfer::PARALLEL_MIN
 };
+/// Smaller boxes whose first block is cached are read by one thread: the others are probably cached
+/// as well, and waking threads takes longer than copying.
+const MAX_CACHED: u64 = 4 << 20;
 /// Maximum number of blocks per call of [`Chunks::read_blocks`].
 const BLOCKS_PER_CALL: usize = 4096;
 /// Number of units per thread, so that all threads finish at about the same time.
@@ -99,7 +102,11 @@ impl ChunkGrid {
         if let Some(damaged) = lattice.read_contiguous(chunks, dst)? {
             return Ok(damaged);
         }
-        let threads = self.threads_for(chunks, lattice.weight(&lattice.all()));
+        let weight = lattice.weight(&lattice.all());
+        let threads = match self.threads_for(chunks, weight) {
+            n if n > 1 && weight < MAX_CACHED && lattice.begins_in_cache(chunks) => 1,
+            n => n,
+        };
         let mut units = split(
             &lattice,
             dst,
@@ -200,6 +207,13 @@ impl Lattice<'_> {
         }
         let dst = dst.get_mut(range).ok_or_else(outside)?;
         chunks.read_part(chunk, block, at as usize, dst).map(Some)
+    }
+
+    /// Returns whether the first block of the selection is cached.
+    fn begins_in_cache(&self, chunks: &dyn Chunks) -> bool {
+        let first = self.cells(self.all(), Dim::chunk_end).next();
+        let first = first.and_then(|part| self.cells(part, Dim::block_end).next());
+        first.is_some_and(|first| chunks.is_cached(self.chunk(&first), self.block(&first)))
     }
 
     /// Returns the chunk of a part that lies in one, and the blocks of the part.

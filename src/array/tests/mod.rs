@@ -1,5 +1,6 @@
 //! Tests of arrays on the simulated disk.
 
+mod block_cache;
 mod damage;
 mod disk;
 mod disk_frame;

@@ -6,7 +6,8 @@ use super::damage::Damage;
 use super::located_chunk::{BLOSC_HEADER, LocatedChunk};
 use crate::alloc::{self, Bytes};
 use crate::blosc;
-use crate::blosc::stored::{self, BlockCache, StoredBytes, StoredChunk};
+use crate::blosc::block_cache::BlockCache;
+use crate::blosc::stored::{self, StoredBytes, StoredChunk};
 use crate::checksum::Checksum;
 use crate::error::{Error, Result, fail};
 use crate::io::File;
@@ -92,7 +93,7 @@ impl ChunkReader {
             checksum,
             verify: options.get(Opt::Verify, 1) > 0,
             open_chunks: open_chunk::open_chunks(false),
-            blocks: open_chunk::blocks(0),
+            blocks: BlockCache::new(options.cache_bytes()),
         }
     }
 

@@ -26,6 +26,7 @@ pub const OPEN_OPTIONS: &[Opt] = &[
     Opt::Io,
     Opt::Verify,
     Opt::SkipDamaged,
+    Opt::CacheBytes,
 ];
 /// Additional options for opening for writing.
 pub(super) const WRITE_OPTIONS: &[Opt] = &[

@@ -51,29 +51,7 @@ impl Chunks for Frame {
         }
         let reader = self.reader();
         let read = match reader.known_fill(chunk) {
-            Ok(None) => {
-                let reach = requested.last().map(|last| RequestedBlocks {
-                    last: *last,
-                    n: requested.len(),
-                });
-                let read = reader.open_for(chunk, reach).and_then(|opened| {
-                    let stored = &opened.chunk.stored;
-                    if let Some(fill) = stored.fill() {
-                        return reader
-                            .deliver_fill(chunk, fill, requested, sink)
-                            .map(|()| true);
-                    }
-                    if !reader.blocks_fit(stored)? {
-                        return Ok(false);
-                    }
-                    stored.read_blocks(&opened.source(), requested, sink)?;
-                    Ok(true)
-                });
-                match reader.finish(chunk, read) {
-                    Ok(false) => reader.deliver_whole(chunk, sink),
-                    read => read.map(|_| ()),
-                }
-            }
+            Ok(None) => reader.read_stored_blocks(chunk, requested, sink),
             Ok(Some(fill)) => reader.deliver_fill(chunk, &fill, requested, sink),
             Err(e) => Err(e),
         };
@@ -82,6 +60,13 @@ impl Chunks for Frame {
             zeroed = reader.deliver_fill(chunk, &Fill::Zeros, requested, sink)
         })?;
         zeroed.map(|()| corrupt)
+    }
+
+    fn is_cached(&self, chunk: u64, block: usize) -> bool {
+        let reader = self.reader();
+        let at = block.saturating_mul(Chunks::block_bytes(self));
+        let key = reader.block_key(chunk);
+        key.is_ok_and(|key| reader.blocks.has((key, at)))
     }
 
     fn read_ahead(&self, requests: &mut dyn Iterator<Item = ChunkRequest>) {
@@ -147,6 +132,43 @@ impl Chunks for Frame {
 }
 
 impl FrameReader {
+    /// Decodes blocks of a stored chunk that are not cached.
+    fn read_stored_blocks(
+        &self,
+        chunk: u64,
+        requested: &[usize],
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let (key, span) = (self.block_key(chunk)?, self.layout.span(chunk)?);
+        let sizes = (
+            self.layout.array_block_bytes(),
+            (span.end - span.start) as usize,
+        );
+        let missing = self.blocks.deliver(key, sizes, requested, sink)?;
+        let Some(last) = missing.last().copied() else {
+            return self.finish(chunk, Ok(()));
+        };
+        let n = missing.len();
+        let opened = self.open_for(chunk, Some(RequestedBlocks { last, n }));
+        let read = opened.and_then(|opened| {
+            let stored = &opened.chunk.stored;
+            if let Some(fill) = stored.fill() {
+                self.deliver_fill(chunk, fill, &missing, sink)?;
+                return Ok(true);
+            }
+            if !self.blocks_fit(stored)? {
+                return Ok(false);
+            }
+            let cache = Some((&self.blocks, key));
+            stored.read_blocks(&opened.source(), &missing, sink, cache)?;
+            Ok(true)
+        });
+        match self.finish(chunk, read) {
+            Ok(false) => self.deliver_whole(chunk, sink),
+            read => read.map(|_| ()),
+        }
+    }
+
     /// Reads a part of a block of a chunk that is not pending.
     fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
         let at = block

@@ -14,6 +14,7 @@ pub const OPEN_OPTIONS: &[Opt] = &[
     Opt::Io,
     Opt::Verify,
     Opt::SkipDamaged,
+    Opt::CacheBytes,
     Opt::At,
 ];
 /// Additional options for opening a frame for writing.

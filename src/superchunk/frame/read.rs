@@ -10,7 +10,8 @@ use super::layout::FrameLayout;
 use super::storage::FrameStorage;
 use crate::alloc;
 use crate::blosc;
-use crate::blosc::stored::{BlockCache, StoredChunk};
+use crate::blosc::block_cache::BlockCache;
+use crate::blosc::stored::StoredChunk;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, fail};
 use crate::io::{File, read_buffer};
@@ -58,7 +59,7 @@ pub(super) struct RequestedBlocks {
 pub struct FrameReader {
     pub(super) layout: FrameLayout,
     open_chunks: ChunkCache,
-    blocks: BlockCache,
+    pub(super) blocks: BlockCache,
     pub(super) threads: Threads,
     pub(super) verify: bool,
     pub(super) skip_damaged: bool,
@@ -79,7 +80,7 @@ impl FrameReader {
     pub(super) fn of(layout: FrameLayout, files: FrameFiles, options: &Options) -> FrameReader {
         FrameReader {
             open_chunks: open_chunk::open_chunks(layout.header.sparse),
-            blocks: open_chunk::blocks(layout.header.chunksize as usize),
+            blocks: BlockCache::new(options.cache_bytes()),
             layout,
             threads: options.threads(),
             verify: options.get(Opt::Verify, 1) > 0,
@@ -394,7 +395,6 @@ impl FrameReader {
                 )
             })?;
             self.layout.header.chunksize = chunksize as u32;
-            self.blocks = open_chunk::blocks(n);
         }
         Ok(())
     }
@@ -566,7 +566,8 @@ impl FrameReader {
         dst: &mut [u8],
     ) -> Result<bool> {
         let chunk = self.block_key(i)?;
-        if self.blocks.read((chunk, block), from, dst)? {
+        let at = block.saturating_mul(self.layout.array_block_bytes());
+        if self.blocks.read((chunk, at), from, dst) {
             return Ok(true);
         }
         let reach = Some(RequestedBlocks { last: block, n: 1 });
@@ -582,7 +583,7 @@ impl FrameReader {
     }
 
     /// Returns the number of chunk `i` in the block cache.
-    fn block_key(&self, i: u64) -> Result<u64> {
+    pub(super) fn block_key(&self, i: u64) -> Result<u64> {
         Ok(self.position(i)?.unwrap_or(u64::MAX))
     }
 

@@ -113,7 +113,7 @@ impl FrameReader {
             // decode block by block, as reads do
             let bytes = source.bytes(0..stored.header().cbytes)?;
             for block in 0..stored.header().blocks() {
-                stored.read_blocks(&&*bytes, &[block], &mut Nowhere)?;
+                stored.read_blocks(&&*bytes, &[block], &mut Nowhere, None)?;
             }
         }
         self.files.check_unchanged()?;

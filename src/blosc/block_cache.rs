@@ -1,0 +1,287 @@
+//! The decoded blocks that a handle caches for further reads.
+//!
+//! A block is cached once it is requested for the second time, or after several reads of small
+//! parts of it, so that content that is read once costs no copy. A request counts as repeated only
+//! as long as the blocks requested since then would fit into the cache: otherwise the block would be
+//! evicted before it is used.
+//!
+//! Blocks are identified by chunk and content offset, so that a block is right for every reader,
+//! whatever block size it assumes.
+#![forbid(unsafe_code)]
+
+use super::Decoded;
+use super::stored::Sink;
+use crate::alloc;
+use crate::cache::{CacheBudget, LruCache, MultiplyHasher};
+use crate::error::{Result, fail};
+use crate::parallel::try_lock;
+use crate::progress::{Step, advance};
+use std::borrow::Cow;
+use std::collections::{HashSet, VecDeque};
+use std::hash::BuildHasherDefault;
+use std::sync::{Arc, Mutex};
+
+/// Default limit for the cached blocks of a handle.
+const DEFAULT_BYTES: usize = 4 << 20;
+/// Maximum number of blocks that a handle caches.
+const MAX_BLOCKS: usize = 4096;
+/// Memory limit for the blocks of all handles without a limit of their own.
+static DEFAULT_BUDGET: CacheBudget = CacheBudget::new(64 << 20);
+/// Handles with limits of their own are bounded by these.
+static NO_BUDGET: CacheBudget = CacheBudget::new(usize::MAX);
+
+/// The number of a chunk, and the content offset of a block.
+type Key = (u64, usize);
+
+/// LRU cache of decoded blocks; see the module documentation.
+pub struct BlockCache {
+    blocks: LruCache<Key, Arc<Vec<u8>>>,
+    requests: Mutex<Requests>,
+    max_bytes: usize,
+}
+
+/// The last requested blocks, with the size of each.
+#[derive(Default)]
+struct Requests {
+    known: HashSet<Key, BuildHasherDefault<MultiplyHasher>>,
+    order: VecDeque<(Key, usize)>,
+    bytes: usize,
+}
+
+impl BlockCache {
+    /// Creates an empty cache of at most `max_bytes` bytes; `None` means the default.
+    pub fn new(max_bytes: Option<usize>) -> BlockCache {
+        let (max_bytes, budget) = match max_bytes {
+            Some(n) => (n, &NO_BUDGET),
+            None => (DEFAULT_BYTES, &DEFAULT_BUDGET),
+        };
+        BlockCache {
+            blocks: LruCache::new(MAX_BLOCKS, budget).with_max_cost(max_bytes),
+            requests: Mutex::default(),
+            max_bytes,
+        }
+    }
+
+    /// Returns whether the cache may have blocks of `n` bytes.
+    pub fn admits(&self, n: usize) -> bool {
+        n <= self.max_bytes
+    }
+
+    /// Returns whether a block is cached.
+    pub fn has(&self, key: Key) -> bool {
+        self.blocks.get(&key).is_some()
+    }
+
+    /// Copies a part of a cached block. Returns false if the block is not cached.
+    pub fn read(&self, key: Key, from: usize, dst: &mut [u8]) -> bool {
+        let block = self.blocks.get(&key);
+        let part = block.as_ref().and_then(|block| block.get(from..));
+        match part.and_then(|part| part.get(..dst.len())) {
+            Some(part) => {
+                dst.copy_from_slice(part);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Passes the requested blocks that are cached to the sink, and returns the others. Blocks have
+    /// `size` bytes, except the last one of a chunk of `nbytes` bytes.
+    pub fn deliver<'r>(
+        &self,
+        chunk: u64,
+        (size, nbytes): (usize, usize),
+        requested: &'r [usize],
+        sink: &mut dyn Sink,
+    ) -> Result<Cow<'r, [usize]>> {
+        let (mut missing, mut copied) = (Vec::new(), 0);
+        for (i, block) in requested.iter().enumerate() {
+            let at = block.saturating_mul(size);
+            let n = nbytes.saturating_sub(at).min(size);
+            let cached = self.blocks.get(&(chunk, at)).filter(|b| b.len() == n);
+            match cached {
+                Some(content) => {
+                    if copied == 0 {
+                        missing = alloc::with_capacity(requested.len())?;
+                        missing.extend_from_slice(requested.get(..i).unwrap_or_default());
+                    }
+                    deliver(sink, *block, &content)?;
+                    copied += n.max(1);
+                }
+                None if copied == 0 => {}
+                None => missing.push(*block),
+            }
+        }
+        if copied == 0 {
+            return Ok(Cow::Borrowed(requested));
+        }
+        advance(Step::Decode, copied)?;
+        Ok(Cow::Owned(missing))
+    }
+
+    /// Records a request of a block, and returns whether it was requested before, and recently.
+    pub fn is_repeated(&self, key: Key, n: usize) -> bool {
+        let Some(mut requests) = try_lock(&self.requests).filter(|_| self.admits(n)) else {
+            return false;
+        };
+        let requests = &mut *requests;
+        if !requests.known.insert(key) {
+            return true;
+        }
+        requests.order.push_back((key, n));
+        requests.bytes += n;
+        while requests.bytes > self.max_bytes || requests.order.len() > MAX_BLOCKS {
+            let Some((key, n)) = requests.order.pop_front() else {
+                break;
+            };
+            requests.bytes -= n;
+            requests.known.remove(&key);
+        }
+        false
+    }
+
+    /// Removes all blocks.
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+        self.requests = Mutex::default();
+    }
+
+    /// Returns a buffer of `n` bytes for a block, with any content.
+    pub fn room(&self, n: usize) -> Result<Vec<u8>> {
+        let old = self.blocks.make_room(n);
+        match old.and_then(|old| Arc::try_unwrap(old).ok()) {
+            Some(old) if old.len() == n => Ok(old),
+            _ => alloc::zeroed(n),
+        }
+    }
+
+    /// Inserts a block, if the cache admits it.
+    pub fn put(&self, key: Key, complete: Vec<u8>) {
+        let cost = complete.len();
+        if self.admits(cost) {
+            self.blocks.put(key, Arc::new(complete), cost);
+        }
+    }
+}
+
+/// Passes the complete content of a block to the sink.
+pub fn deliver(sink: &mut dyn Sink, block: usize, content: &[u8]) -> Result<()> {
+    match sink.destination(block) {
+        Some(dst) if dst.len() == content.len() => dst.copy_from_slice(content),
+        Some(dst) => {
+            return Err(fail!(
+                State,
+                "block {block} has {} bytes (the buffer has {})",
+                content.len(),
+                dst.len()
+            ));
+        }
+        None => sink.put(block, &Decoded::Plain(content))?,
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Receives blocks of 10 bytes: even ones into a buffer, the others by [`Sink::put`].
+    struct Received(Vec<(usize, Vec<u8>)>, [u8; 10], Option<usize>);
+
+    impl Received {
+        fn new() -> Received {
+            Received(Vec::new(), [0; 10], None)
+        }
+
+        fn all(mut self) -> Vec<(usize, Vec<u8>)> {
+            if let Some(block) = self.2 {
+                self.0.push((block, self.1.to_vec()));
+            }
+            self.0
+        }
+    }
+
+    impl Sink for Received {
+        fn destination(&mut self, block: usize) -> Option<&mut [u8]> {
+            if let Some(before) = self.2.take() {
+                self.0.push((before, self.1.to_vec()));
+            }
+            self.2 = Some(block).filter(|block| block.is_multiple_of(2));
+            self.2.map(|_| &mut self.1[..])
+        }
+
+        fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
+            let mut buffer = Vec::new();
+            self.0.push((block, content.bytes(&mut buffer)?.to_vec()));
+            Ok(())
+        }
+    }
+
+    fn block(i: usize) -> Vec<u8> {
+        vec![i as u8 + 1; 10]
+    }
+
+    #[test]
+    fn cached_blocks_are_delivered_and_the_others_returned() {
+        let cache = BlockCache::new(Some(100));
+        for i in [0, 1, 3] {
+            cache.put((7, 10 * i), block(i));
+        }
+        // the last block of the chunk is shorter than the cached one
+        let sizes = (10, 35);
+        for (requested, missing) in [
+            (&[0, 1][..], &[][..]),
+            (&[0, 1, 2], &[2]),
+            (&[2], &[2]),
+            (&[0, 2, 3], &[2, 3]),
+            (&[2, 3], &[2, 3]),
+            (&[1], &[]),
+        ] {
+            let mut received = Received::new();
+            let left = cache.deliver(7, sizes, requested, &mut received).unwrap();
+            assert_eq!(&*left, missing);
+            let delivered = requested.iter().filter(|i| !missing.contains(i));
+            let expected: Vec<_> = delivered.map(|i| (*i, block(*i))).collect();
+            assert_eq!(received.all(), expected, "{requested:?}");
+            // the blocks of other chunks
+            let mut received = Received::new();
+            let left = cache.deliver(8, sizes, requested, &mut received).unwrap();
+            assert_eq!((&*left, received.all()), (requested, vec![]));
+        }
+        let mut part = [0; 4];
+        assert!(cache.read((7, 10), 6, &mut part) && part == [2; 4]);
+        assert!(!cache.read((7, 10), 7, &mut part) && !cache.read((7, 20), 0, &mut part));
+    }
+
+    #[test]
+    fn a_request_is_repeated_while_the_blocks_since_then_fit() {
+        let cache = BlockCache::new(Some(30));
+        let requests = |blocks: &[usize]| -> Vec<bool> {
+            let repeated = |i: &usize| cache.is_repeated((0, *i), 10);
+            blocks.iter().map(repeated).collect()
+        };
+        assert_eq!(
+            requests(&[1, 2, 1, 3, 2, 1]),
+            [false, false, true, false, true, true]
+        );
+        // a fourth block evicts the first one
+        assert_eq!(requests(&[4, 1, 3]), [false, false, true]);
+        // blocks that never fit are not recorded
+        assert!(!cache.is_repeated((0, 9), 31) && !cache.is_repeated((0, 9), 31));
+        assert_eq!(requests(&[4]), [true]);
+    }
+
+    #[test]
+    fn the_limit_holds() {
+        let cache = BlockCache::new(Some(25));
+        (0..3).for_each(|i| cache.put((0, i), block(i)));
+        let cached = |i: usize| cache.read((0, i), 0, &mut [0]);
+        assert_eq!([0, 1, 2].map(cached), [false, true, true]);
+        cache.put((0, 3), vec![0; 26]);
+        assert_eq!([1, 2, 3].map(cached), [true, true, false]);
+        let off = BlockCache::new(Some(0));
+        off.put((0, 0), block(0));
+        assert!(!off.read((0, 0), 0, &mut [0]) && !off.is_repeated((0, 0), 1));
+        assert!(!off.is_repeated((0, 0), 1));
+    }
+}
