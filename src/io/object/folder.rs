@@ -1,8 +1,9 @@
 //! A bucket, or a key prefix in it, as a folder.
 #![forbid(unsafe_code)]
 
-use super::file::{self, ObjectFile};
+use super::file;
 use super::name::{self, Name, Scheme};
+use super::opened;
 use super::store::Store;
 use super::upload::Upload;
 use crate::error::{Error, Result, fail};
@@ -66,7 +67,7 @@ pub fn is_folder(scheme: &str, text: &OsStr) -> bool {
     }
     let asked = || {
         let store = Store::of(&name)?;
-        if store.head(&name.key)?.is_some() {
+        if opened::exists(&store, &name.key)? {
             return Ok::<_, Error>(false);
         }
         let prefix = store.path(&name.key)?;
@@ -139,7 +140,8 @@ impl Folder for ObjectFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         match access {
             Access::Read | Access::Map => {
-                Ok(Arc::new(ObjectFile::open(&self.store, &self.key(name)?)?))
+                let object = opened::open(&self.store, &self.key(name)?)?;
+                Ok(object)
             }
             Access::Write | Access::WriteBeside | Access::Create => Err(self.immutable(name)),
         }
@@ -161,10 +163,11 @@ impl Folder for ObjectFolder {
     }
 
     fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
-        Ok(self
-            .store
-            .head(&self.key(name)?)?
-            .map(|meta| file::identity(&meta)))
+        let key = self.key(name)?;
+        if let Some(object) = opened::known(&self.store, &key) {
+            return Ok(object.map(|object| object.identity()));
+        }
+        Ok(self.store.head(&key)?.map(|meta| file::identity(&meta)))
     }
 
     fn lock(&self, _: &OsStr) -> Result<Lock> {

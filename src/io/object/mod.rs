@@ -3,10 +3,10 @@
 //! version or an error.
 //!
 //! [`name`] parses names. [`store`] sends requests to one bucket or server, and [`runtime`]
-//! provides its threads. [`folder`] and [`file`] implement the traits of `io`, on [`ranges`] (many
-//! reads in few requests) and [`cache`] (fetched bytes). [`upload`] writes. [`message`] has the
-//! error messages. Without the feature, names are recognized and opening them is an error that
-//! names the feature.
+//! provides its threads. [`opened`] has the objects of a call. [`folder`] and [`file`] implement
+//! the traits of `io`, on [`ranges`] (many reads in few requests) and [`cache`] (fetched bytes).
+//! [`upload`] writes. [`message`] has the error messages. Without the feature, names are
+//! recognized and opening them is an error that names the feature.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "cloud")]
@@ -19,6 +19,8 @@ mod folder;
 mod message;
 #[cfg(feature = "cloud")]
 mod name;
+#[cfg(feature = "cloud")]
+mod opened;
 #[cfg(feature = "cloud")]
 mod ranges;
 #[cfg(feature = "cloud")]

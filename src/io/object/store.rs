@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::name::{Name, Scheme};
+use super::opened::OpenedScope;
 use super::{message, runtime};
 use crate::error::{Error, Result};
 use crate::options::{Opt, Options};
@@ -74,18 +75,24 @@ impl RequestLimits {
 
 thread_local!(static LIMITS: Cell<Option<RequestLimits>> = const { Cell::new(None) });
 
-/// Applies request limits to this thread until dropped.
-pub struct RequestScope(Option<RequestLimits>);
+/// Applies request limits to this thread until dropped, and remembers the objects that it opens.
+pub struct RequestScope {
+    before: Option<RequestLimits>,
+    _opened: OpenedScope,
+}
 
 /// Applies these options to the stores that this thread opens from here on: names are mapped to
 /// storage far below the calls that have options.
 pub fn request_scope(options: &Options) -> RequestScope {
-    RequestScope(LIMITS.replace(Some(RequestLimits::of(options))))
+    RequestScope {
+        before: LIMITS.replace(Some(RequestLimits::of(options))),
+        _opened: OpenedScope::new(),
+    }
 }
 
 impl Drop for RequestScope {
     fn drop(&mut self) {
-        LIMITS.set(self.0);
+        LIMITS.set(self.before);
     }
 }
 

@@ -32,6 +32,11 @@ impl FrameStorage {
             name: name.into(),
             sparse: true,
         };
+        // an object is no folder; this asks the store nothing that opening the object does not
+        if folder.is_store() && !name.is_empty() && folder.exists(name).unwrap_or(false) {
+            storage.sparse = false;
+            return Ok(storage);
+        }
         storage.sparse = match folder.exists(&storage.main()) {
             // the name is a file, so that it has no entries
             Err(e) if !e.is_system_failure() => false,
