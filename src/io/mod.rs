@@ -147,6 +147,9 @@ pub trait File: Send + Sync {
     }
     /// Hints that a range will be read: the system begins to read it into its page cache.
     fn begin_reading(&self, _from: u64, _to: u64) {}
+    /// Fetches ranges that will be read by few requests, if each read is a request. What could not be
+    /// fetched is requested again by the read, which reports the error.
+    fn fetch(&self, _ranges: &[Range<u64>]) {}
     /// Returns whether the file is provided by the caller's functions.
     fn is_foreign(&self) -> bool {
         false

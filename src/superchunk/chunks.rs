@@ -43,8 +43,14 @@ pub trait Chunks: Send + Sync {
     fn is_cached(&self, _chunk: u64, _block: usize) -> bool {
         false
     }
+    /// Returns whether each read of the storage is a request, so that [`Chunks::read_ahead`] fetches
+    /// what many of them need.
+    fn is_remote(&self) -> bool {
+        false
+    }
     /// Hints that parts of several chunks will be read. The system begins to read them together, if
-    /// the first is not in the page cache. Takes no further requests if it is.
+    /// the first is not in the page cache. Takes no further requests if it is. Remote storage fetches
+    /// them.
     fn read_ahead(&self, _requests: &mut dyn Iterator<Item = ChunkRequest>) {}
     /// Reads a part of one block, also of a chunk that is stored as a fill value. Caches the block
     /// if more of it is likely to be requested.

@@ -259,6 +259,73 @@ class Requests(Case):
                 self.assertEqual(bag.read(i), MANY[i])
             self.assertLessEqual(len(self.gets()), 6)
 
+    def test_boxes_of_a_frame_make_few_requests(self):
+        rows, columns = 400, 1000
+        content = rng.randbytes(4 * rows * columns)
+        with tempfile.TemporaryDirectory() as scratch:
+            path = pathlib.Path(scratch, "a.b2nd")
+            with h.Array.create(
+                path,
+                "<i4",
+                [rows, columns],
+                format=h.FORMAT_B2ND,
+                chunk_shape=[40, 250],
+                block_shape=[10, 50],
+            ) as array:
+                array.write([0, 0], [rows, columns], [1, 1], content)
+                array.commit()
+            whole = path.read_bytes()
+        for base in ("gs://bucket/", "s3://bucket/", WHERE["http"] + "/true/"):
+            at = base + self.prefix + "a.b2nd"
+            http("PUT", at if base.startswith("http") else where(at), whole)
+            for threads in (1, 2):
+                asked()
+                with h.Array(at, threads=threads) as array:
+                    # the end with index and trailer, and the header
+                    self.assertLessEqual(len(self.gets()), 2)
+                    # all rows of chunks
+                    for first, count in ((10, 5), (700, 20), (300, 400), (0, columns)):
+                        found = array.read([0, first], [rows, count], [1, 1])
+                        for row in range(rows):
+                            begin = 4 * (row * columns + first)
+                            self.assertEqual(
+                                found[4 * row * count : 4 * (row + 1) * count],
+                                content[begin : begin + 4 * count],
+                            )
+                        made = self.gets()
+                        self.assertLessEqual(len(made), 2, made)
+                        self.assertEqual(array.read([0, first], [rows, count], [1, 1]), found)
+                        self.assertEqual(self.gets(), [])
+                    points = [(i * 37 % rows, i * 91 % columns) for i in range(300)]
+                with h.Array(at, threads=threads) as array:
+                    self.gets()
+                    found = array.read_points(points)
+                    for (row, column), item in zip(points, range(0, 1200, 4)):
+                        begin = 4 * (row * columns + column)
+                        self.assertEqual(found[item : item + 4], content[begin : begin + 4])
+                    self.assertLessEqual(len(self.gets()), 2)
+
+    def test_a_large_box_is_fetched_in_stages(self):
+        rows, columns = 12_000, 1000
+        content = rng.randbytes(4000) * rows
+        at = WHERE["http"] + "/true/" + self.prefix + "large.b2nd"
+        with tempfile.TemporaryDirectory() as scratch:
+            path = pathlib.Path(scratch, "large.b2nd")
+            shapes = dict(chunk_shape=[500, 250], block_shape=[50, 50])
+            with h.Array.create(
+                path, "<i4", [rows, columns], format=h.FORMAT_B2ND, codec=h.CODEC_NONE, **shapes
+            ) as array:
+                array.write([0, 0], [rows, columns], [1, 1], content)
+                array.commit()
+            http("PUT", at, path.read_bytes())
+        for threads in (1, 2, 5):
+            asked()
+            with h.Array(at, threads=threads) as array:
+                self.assertTrue(array.read([0, 0], [rows, columns], [1, 1]) == content)
+                made = self.gets()
+                self.assertLessEqual(len(made), 30, made)
+                self.assertLess(sum(n for _, n in made), 52_000_000)
+
 
 class Changes(Case):
     def change(self, name, how, content):

@@ -24,6 +24,8 @@ const PARALLEL_MIN: u64 = if cfg!(test) {
 /// Smaller boxes whose first block is cached are read by one thread: the others are probably cached
 /// as well, and waking threads takes longer than copying.
 const MAX_CACHED: u64 = 4 << 20;
+/// Content of the blocks of remote storage that are fetched together.
+const MAX_FETCH: u64 = 32 << 20;
 /// Maximum number of blocks per call of [`Chunks::read_blocks`].
 const BLOCKS_PER_CALL: usize = 4096;
 /// Number of units per thread, so that all threads finish at about the same time.
@@ -107,18 +109,16 @@ impl ChunkGrid {
             n if n > 1 && weight < MAX_CACHED && lattice.begins_in_cache(chunks) => 1,
             n => n,
         };
-        let mut units = split(
-            &lattice,
-            dst,
-            if threads < 2 {
-                1
-            } else {
-                threads as u64 * UNITS_PER_THREAD
-            },
-        )?;
-        parallel::for_each(threads, units.iter_mut().collect(), |unit: &mut Unit| {
-            unit.done = lattice.read_unit(chunks, unit)
-        });
+        let mut n = if threads < 2 {
+            1
+        } else {
+            threads as u64 * UNITS_PER_THREAD
+        };
+        if chunks.is_remote() {
+            n = n.max(weight.div_ceil(MAX_FETCH / UNITS_PER_THREAD));
+        }
+        let mut units = split(&lattice, dst, n)?;
+        lattice.read_units(chunks, &mut units, threads);
         units
             .into_iter()
             .try_fold(false, |damaged, unit| Ok(damaged | unit.done?))
@@ -167,12 +167,21 @@ impl ChunkGrid {
             alloc::reserve(&mut units, 1)?;
             units.push((part, Ok(false)));
         }
+        let requests = |points: &[Point]| -> Vec<ChunkRequest> {
+            let by_chunk = points.chunk_by(|a, b| a.location.chunk == b.location.chunk);
+            by_chunk.filter_map(request_of_points).collect()
+        };
+        if chunks.is_remote() {
+            let mut all = units.iter().flat_map(|(points, _)| requests(points));
+            chunks.read_ahead(&mut all);
+        }
         parallel::for_each(
             threads,
             units.iter_mut().collect(),
             |(points, done): &mut (&mut [Point], Result<bool>)| {
-                let by_chunk = points.chunk_by(|a, b| a.location.chunk == b.location.chunk);
-                chunks.read_ahead(&mut by_chunk.filter_map(request_of_points));
+                if !chunks.is_remote() {
+                    chunks.read_ahead(&mut requests(points).into_iter());
+                }
                 *done = points
                     .chunk_by_mut(|a, b| a.location.chunk == b.location.chunk)
                     .try_fold(false, |damaged, p| Ok(damaged | read_points(chunks, p)?));
@@ -216,6 +225,12 @@ impl Lattice<'_> {
         first.is_some_and(|first| chunks.is_cached(self.chunk(&first), self.block(&first)))
     }
 
+    /// Returns the chunks of a part, and the blocks of it in each.
+    fn requests(&self, spans: Spans) -> impl Iterator<Item = ChunkRequest> {
+        self.cells(spans, Dim::chunk_end)
+            .map(|spans| self.request(spans))
+    }
+
     /// Returns the chunk of a part that lies in one, and the blocks of the part.
     fn request(&self, spans: Spans) -> ChunkRequest {
         let blocks = self.cells(spans, Dim::block_end);
@@ -228,14 +243,30 @@ impl Lattice<'_> {
         }
     }
 
+    /// Decodes the items of units into their buffers. What remote storage has of them is fetched
+    /// before, in stages.
+    fn read_units(&self, chunks: &dyn Chunks, units: &mut [Unit], threads: usize) {
+        let read = |units: &mut [Unit]| {
+            parallel::for_each(threads, units.iter_mut().collect(), |unit: &mut Unit| {
+                unit.done = self.read_unit(chunks, unit)
+            });
+        };
+        if !chunks.is_remote() {
+            return read(units);
+        }
+        for stage in stages(self, units) {
+            let mut all = stage.iter().flat_map(|unit| self.requests(unit.spans));
+            chunks.read_ahead(&mut all);
+            read(stage);
+        }
+    }
+
     /// Decodes the items of a unit into the buffer.
     fn read_unit(&self, chunks: &dyn Chunks, unit: &mut Unit) -> Result<bool> {
         let mut damaged = false;
-        chunks.read_ahead(
-            &mut self
-                .cells(unit.spans, Dim::chunk_end)
-                .map(|spans| self.request(spans)),
-        );
+        if !chunks.is_remote() {
+            chunks.read_ahead(&mut self.requests(unit.spans));
+        }
         for spans in self.cells(unit.spans, Dim::chunk_end) {
             let chunk = self.chunk(&spans);
             if let Some(fill) = chunks.fill(chunk)? {
@@ -264,6 +295,27 @@ impl Lattice<'_> {
         }
         Ok(damaged)
     }
+}
+
+/// Divides units into stages that decode at most [`MAX_FETCH`] bytes, or one unit.
+fn stages<'u, 'b>(
+    lattice: &Lattice,
+    units: &'u mut [Unit<'b>],
+) -> impl Iterator<Item = &'u mut [Unit<'b>]> {
+    let mut rest = units;
+    std::iter::from_fn(move || {
+        let mut left = MAX_FETCH;
+        let fits = |unit: &Unit| {
+            let room = left.checked_sub(lattice.weight(&unit.spans));
+            left = room.unwrap_or(0);
+            room.is_some()
+        };
+        let n = rest.iter().map(fits).take_while(|fits| *fits).count();
+        let all = std::mem::take(&mut rest);
+        let (stage, after) = all.split_at_mut_checked(n.max(1).min(all.len()))?;
+        rest = after;
+        (!stage.is_empty()).then_some(stage)
+    })
 }
 
 /// Divides the requested blocks of a chunk into batches, each for one call of

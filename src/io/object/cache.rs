@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Size of a page in bytes.
 pub const PAGE: u64 = 64 << 10;
 /// Maximum number of bytes per object of recent reads and of pages.
-const MAX_RECENT: u64 = 12 << 20;
+const MAX_RECENT: u64 = 40 << 20;
 const MAX_PAGES: u64 = 64 << 20;
 /// Maximum number of bytes of all objects.
 const MAX_TOTAL: u64 = 512 << 20;

@@ -19,6 +19,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes fetched from the end at opening. They contain limits, trailers and small objects.
@@ -71,6 +72,9 @@ impl ObjectFile {
     }
     pub(super) fn shown(&self) -> &str {
         &self.shown
+    }
+    pub(super) fn process(&self) -> u32 {
+        self.process
     }
 
     /// Returns the ETag that requests must match.
@@ -145,6 +149,24 @@ impl ObjectFile {
         self.cache.set_end(to);
         let end = from.saturating_add(READ_AHEAD).min(self.meta.size);
         (continues && end > to).then_some((to, end))
+    }
+
+    /// Returns the parts of ranges that exist and are not cached, merged where they touch.
+    pub(super) fn missing(&self, requested: &[Range<u64>]) -> Vec<Range<u64>> {
+        let mut missing: Vec<Range<u64>> = requested
+            .iter()
+            .map(|r| r.start..r.end.min(self.meta.size))
+            .filter(|r| !r.is_empty() && !self.cache.has_recent(r.start, r.end))
+            .collect();
+        missing.sort_unstable_by_key(|r| r.start);
+        let mut merged: Vec<Range<u64>> = Vec::new();
+        for range in missing {
+            match merged.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        merged
     }
 
     /// Caches bytes that were read ahead.
@@ -324,6 +346,10 @@ impl File for ObjectFile {
         there.into_iter().for_each(|b| dst.copy_from_slice(b));
         self.cache.insert_pages(first, &bytes);
         Ok(())
+    }
+
+    fn fetch(&self, requested: &[Range<u64>]) {
+        let _ = ranges::fetch_ahead(self, requested);
     }
 
     fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {

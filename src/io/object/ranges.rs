@@ -11,6 +11,7 @@
 
 use super::cache::PAGE;
 use super::file::ObjectFile;
+use super::runtime;
 use super::store::Store;
 use crate::alloc;
 use crate::error::{Error, Result, fail};
@@ -18,6 +19,7 @@ use crate::io::{ReadFailure, ReadRange};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use object_store::{GetOptions, GetRange};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Ranges with at most this gap are fetched together.
 const GAP: u64 = 512 << 10;
@@ -96,6 +98,23 @@ pub fn prefetch(jobs: Vec<(usize, &ObjectFile, u64, u64)>) -> Result<(), ReadFai
     ))?;
     runs.into_iter()
         .for_each(|(_, file, first, bytes)| file.insert_pages(first, &bytes));
+    Ok(())
+}
+
+/// Fetches the uncached parts of these ranges into the cache of recent reads.
+pub fn fetch_ahead(file: &ObjectFile, requested: &[Range<u64>]) -> Result<()> {
+    runtime::same_process(file.process(), file.shown())?;
+    let mut missing = Vec::new();
+    for range in file.missing(requested) {
+        let n = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        missing.push((range.start, alloc::zeroed(n)?));
+    }
+    let parts = missing.iter_mut();
+    let parts = parts.map(|(at, dst)| ReadRange { at: *at, dst });
+    fetch(vec![(0, file, parts.collect())]).map_err(|unread| unread.error)?;
+    for (at, bytes) in missing {
+        file.insert_ahead(at, bytes);
+    }
     Ok(())
 }
 

@@ -69,6 +69,10 @@ impl Chunks for Frame {
         key.is_ok_and(|key| reader.blocks.has((key, at)))
     }
 
+    fn is_remote(&self) -> bool {
+        self.reader().is_remote()
+    }
+
     fn read_ahead(&self, requests: &mut dyn Iterator<Item = ChunkRequest>) {
         self.reader().read_ahead(requests);
     }

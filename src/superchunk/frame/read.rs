@@ -327,22 +327,7 @@ impl FrameReader {
     ) -> usize {
         let blocks = self.blocks_of_a_chunk();
         let head = blosc::EXTENDED_HEADER_LEN.saturating_add(blocks.saturating_mul(4));
-        // without a known length, a chunk ends at most where the next one begins
-        let next = || match (
-            self.position(i.saturating_add(1)).ok().flatten(),
-            entry.position(),
-        ) {
-            (Some(next), Some(own)) if !self.files.storage.sparse && next > own => {
-                room.min(next - own)
-            }
-            _ => room,
-        };
-        let length = usize::try_from(
-            entry
-                .length(self.layout.checksums_trusted)
-                .map_or_else(next, u64::from),
-        )
-        .unwrap_or(usize::MAX);
+        let length = self.longest(i, entry, room);
         if length <= SMALL_READ {
             return length;
         }
@@ -363,6 +348,22 @@ impl FrameReader {
         } else {
             head
         }
+    }
+
+    /// Returns the stored length of a chunk that has `room` bytes, or an upper bound.
+    pub(super) fn longest(&self, i: u64, entry: &Entry, room: u64) -> usize {
+        // without a known length, a chunk ends at most where the next one begins
+        let next = || match (
+            self.position(i.saturating_add(1)).ok().flatten(),
+            entry.position(),
+        ) {
+            (Some(next), Some(own)) if !self.files.storage.sparse && next > own => {
+                room.min(next - own)
+            }
+            _ => room,
+        };
+        let known = entry.length(self.layout.checksums_trusted);
+        usize::try_from(known.map_or_else(next, u64::from)).unwrap_or(usize::MAX)
     }
 
     fn check_content_len(&self, i: u64, header: &blosc::Header) -> Result<()> {

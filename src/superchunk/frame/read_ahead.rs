@@ -11,12 +11,20 @@ use crate::superchunk::chunks::ChunkRequest;
 /// Maximum number of bytes, and of chunks, that are announced at once.
 const MAX_BYTES: u64 = 16 << 20;
 const MAX_CHUNKS: usize = 256;
+/// A complete chunk is fetched if no more bytes of it are not requested: a further request takes
+/// longer.
+const MAX_WASTE: u64 = 512 << 10;
+/// Maximum number of bytes that are fetched at once. The cache of an object has room for them.
+const MAX_FETCH: u64 = 32 << 20;
 
 impl FrameReader {
     /// Announces the reads of the requests for stored chunks, unless the first of them is in the page
     /// cache. First the block tables of all chunks, then the blocks, whose positions are in the
     /// tables. Errors are those of the reads that follow.
     pub(super) fn read_ahead(&self, requests: &mut dyn Iterator<Item = ChunkRequest>) {
+        if self.is_remote() {
+            return self.fetch(requests);
+        }
         // chunks in files of their own are opened one by one
         let main = self.files.main.as_ref();
         if self.files.storage.sparse || main.is_none_or(|file| file.is_in_memory()) {
@@ -47,6 +55,55 @@ impl FrameReader {
                 self.announce(at, n, &mut left);
             }
         }
+    }
+
+    /// Returns whether each read is a request.
+    pub(super) fn is_remote(&self) -> bool {
+        let main = self.files.main.as_ref();
+        main.is_some_and(|file| !self.files.storage.sparse && file.object().is_some())
+    }
+
+    /// Fetches what the requests read: first the block tables of all chunks together, or all of a
+    /// chunk if most of it is requested, then the blocks.
+    fn fetch(&self, requests: &mut dyn Iterator<Item = ChunkRequest>) {
+        let Some(file) = &self.files.main else {
+            return;
+        };
+        let requests = requests.filter_map(|r| self.without_cached(r));
+        let requests: Vec<ChunkRequest> = requests.collect();
+        for reads in [FrameReader::first_fetches, FrameReader::block_reads] {
+            let mut left = MAX_FETCH;
+            let all = requests
+                .iter()
+                .flat_map(|r| reads(self, r).unwrap_or_default());
+            let ranges = all.map_while(|(at, n)| {
+                left = left.checked_sub(n)?;
+                Some(at..at + n)
+            });
+            file.fetch(&ranges.collect::<Vec<_>>());
+        }
+    }
+
+    /// Returns what is fetched before block tables are known.
+    fn first_fetches(&self, request: &ChunkRequest) -> Result<Vec<(u64, u64)>> {
+        let entry = self.entry(request.chunk)?;
+        let (_, at, room) = self.locate_chunk(&entry)?;
+        let n = (self.longest(request.chunk, &entry, room) as u64).min(room);
+        let all = self.blocks_of_a_chunk().max(1) as u64;
+        let others = all.saturating_sub(request.blocks.len() as u64);
+        if n.saturating_mul(others) / all <= MAX_WASTE {
+            return Ok(vec![(at, n)]);
+        }
+        self.table_reads(request)
+    }
+
+    /// Returns the request without blocks that are cached; `None` if nothing is left to read.
+    fn without_cached(&self, mut request: ChunkRequest) -> Option<ChunkRequest> {
+        let key = self.position(request.chunk).ok()??;
+        let size = self.layout.array_block_bytes();
+        let is_cached = |block: &usize| self.blocks.has((key, block.saturating_mul(size)));
+        request.blocks.retain(|block| !is_cached(block));
+        (!request.blocks.is_empty()).then_some(request)
     }
 
     fn announce(&self, at: u64, n: u64, left: &mut u64) {
