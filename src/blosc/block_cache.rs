@@ -1,8 +1,8 @@
 //! The decoded blocks that a handle caches for further reads.
 //!
 //! A block is cached once it is requested for the second time, or after several reads of small
-//! parts of it, so that content that is read once costs no copy. A request counts as repeated only
-//! as long as the blocks requested since then would fit into the cache: otherwise the block would be
+//! parts of it, so that content that is read once costs no copy. A request counts only as long as
+//! the blocks requested since the first one would fit into the cache: otherwise the block would be
 //! evicted before it is used.
 //!
 //! Blocks are identified by chunk and content offset, so that a block is right for every reader,
@@ -17,7 +17,7 @@ use crate::error::{Result, fail};
 use crate::parallel::try_lock;
 use crate::progress::{Step, advance};
 use std::borrow::Cow;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::sync::{Arc, Mutex};
 
@@ -43,7 +43,8 @@ pub struct BlockCache {
 /// The last requested blocks, with the size of each.
 #[derive(Default)]
 struct Requests {
-    known: HashSet<Key, BuildHasherDefault<MultiplyHasher>>,
+    /// The number of requests of each.
+    counts: HashMap<Key, u32, BuildHasherDefault<MultiplyHasher>>,
     order: VecDeque<(Key, usize)>,
     bytes: usize,
 }
@@ -119,14 +120,17 @@ impl BlockCache {
         Ok(Cow::Owned(missing))
     }
 
-    /// Records a request of a block, and returns whether it was requested before, and recently.
-    pub fn is_repeated(&self, key: Key, n: usize) -> bool {
+    /// Records a request of a block of `n` bytes, and returns how many there were before, recently.
+    pub fn requests(&self, key: Key, n: usize) -> u32 {
         let Some(mut requests) = try_lock(&self.requests).filter(|_| self.admits(n)) else {
-            return false;
+            return 0;
         };
         let requests = &mut *requests;
-        if !requests.known.insert(key) {
-            return true;
+        let count = requests.counts.entry(key).or_default();
+        let before = *count;
+        *count = before.saturating_add(1);
+        if before > 0 {
+            return before;
         }
         requests.order.push_back((key, n));
         requests.bytes += n;
@@ -135,9 +139,9 @@ impl BlockCache {
                 break;
             };
             requests.bytes -= n;
-            requests.known.remove(&key);
+            requests.counts.remove(&key);
         }
-        false
+        0
     }
 
     /// Removes all blocks.
@@ -254,21 +258,18 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_repeated_while_the_blocks_since_then_fit() {
+    fn a_request_counts_while_the_blocks_since_then_fit() {
         let cache = BlockCache::new(Some(30));
-        let requests = |blocks: &[usize]| -> Vec<bool> {
-            let repeated = |i: &usize| cache.is_repeated((0, *i), 10);
-            blocks.iter().map(repeated).collect()
+        let requests = |blocks: &[usize]| -> Vec<u32> {
+            let before = |i: &usize| cache.requests((0, *i), 10);
+            blocks.iter().map(before).collect()
         };
-        assert_eq!(
-            requests(&[1, 2, 1, 3, 2, 1]),
-            [false, false, true, false, true, true]
-        );
+        assert_eq!(requests(&[1, 2, 1, 3, 2, 1]), [0, 0, 1, 0, 1, 2]);
         // a fourth block evicts the first one
-        assert_eq!(requests(&[4, 1, 3]), [false, false, true]);
+        assert_eq!(requests(&[4, 1, 3]), [0, 0, 1]);
         // blocks that never fit are not recorded
-        assert!(!cache.is_repeated((0, 9), 31) && !cache.is_repeated((0, 9), 31));
-        assert_eq!(requests(&[4]), [true]);
+        assert_eq!([0, 0].map(|_| cache.requests((0, 9), 31)), [0, 0]);
+        assert_eq!(requests(&[4]), [1]);
     }
 
     #[test]
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!([1, 2, 3].map(cached), [true, true, false]);
         let off = BlockCache::new(Some(0));
         off.put((0, 0), block(0));
-        assert!(!off.read((0, 0), 0, &mut [0]) && !off.is_repeated((0, 0), 1));
-        assert!(!off.is_repeated((0, 0), 1));
+        assert!(!off.read((0, 0), 0, &mut [0]));
+        assert_eq!([0, 0].map(|_| off.requests((0, 0), 1)), [0, 0]);
     }
 }

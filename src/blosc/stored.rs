@@ -501,7 +501,7 @@ impl StoredChunk {
                 let (decoder, stored) = (&blocks.decoder, stored.unwrap_or_default());
                 let len = h.block_len(*block);
                 if let Some((cache, chunk)) = cache
-                    && cache.is_repeated((chunk, block * h.blocksize), len)
+                    && cache.requests((chunk, block * h.blocksize), len) > 0
                 {
                     let mut complete = cache.room(len)?;
                     decoder.decode(&mut context, *block, stored, first, &mut complete)?;
@@ -635,7 +635,11 @@ impl StoredChunk {
             &slice
         };
         let part = |dst: &mut [u8]| blocks.decoder.decode_part(block, from, dst, stored);
-        let all = dst.len() == len || self.is_read_again(block, from, dst.len()) && cache.is_some();
+        let all = dst.len() == len
+            || cache.is_some_and(|(cache, chunk)| {
+                let before = cache.requests(key(chunk), len);
+                self.is_read_again(block, from, dst.len(), before)
+            });
         if !all && part(dst)? {
             return Ok(());
         }
@@ -659,14 +663,17 @@ impl StoredChunk {
         Ok(())
     }
 
-    /// Are more reads of this block likely, so that decoding all of it pays off?
-    fn is_read_again(&self, block: usize, from: usize, n: usize) -> bool {
+    /// Are more reads of this block likely, so that decoding all of it pays off? There were `before`
+    /// recent ones.
+    fn is_read_again(&self, block: usize, from: usize, n: usize, before: u32) -> bool {
         let in_parts = matches!(
             self.header.codec(),
             Ok(Codec::BloscLz | Codec::Lz4 | Codec::Lz4Hc)
         );
         let most = if in_parts { MAX_PARTIAL_READS } else { 1 };
+        let is_large = n >= self.header.block_len(block) / MAX_PARTIAL_READS as usize;
         self.partial_reads.should_decode_whole(block, from, n, most)
+            || before >= if is_large { 1 } else { most }
     }
 }
 
