@@ -19,14 +19,14 @@ use crate::blosc::stored::{Fill, Sink, StoredBytes, StoredChunk};
 use crate::cache::{CacheBudget, LruCache};
 use crate::checksum::Checksum;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::Access;
+use crate::io::{Access, fd_pool};
 use crate::options::{Opt, Options};
-use crate::parallel::Threads;
+use crate::parallel::{Threads, get_or_init};
 use crate::superchunk::bloscpack::Bloscpack;
 use crate::{alloc, parallel};
 use std::ffi::OsStr;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Minimum number of content bytes that are decoded by several threads.
 const PARALLEL_BYTES: u64 = 256 << 10;
@@ -44,7 +44,7 @@ const MAX_REOPENS: u32 = 100;
 /// Maximum number of chunk files that a handle keeps open.
 const MAX_OPEN: usize = 64;
 /// Maximum for all handles together, because a process may have only some hundreds of open files.
-static OPEN_FILES: CacheBudget = CacheBudget::new(128);
+static OPEN_FILES: OnceLock<CacheBudget> = OnceLock::new();
 
 /// Result of the check of an intact chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +115,9 @@ struct Caches {
 
 impl Caches {
     fn new(cache_bytes: Option<usize>) -> Caches {
+        let open_files = get_or_init(&OPEN_FILES, || CacheBudget::new(fd_pool::capacity()));
         Caches {
-            files: LruCache::new(MAX_OPEN, &OPEN_FILES),
+            files: LruCache::new(MAX_OPEN, open_files),
             blocks: BlockCache::new(cache_bytes),
         }
     }

@@ -47,11 +47,16 @@ pub fn is_needed(containers: usize) -> bool {
         // fits under any process limit: no need to query the system
         return false;
     }
-    let capacity = process_limit().map_or(DEFAULT_CAPACITY, |n| {
-        (n / 4).clamp(MIN_CAPACITY, MAX_CAPACITY)
-    });
+    let capacity = capacity();
     CAPACITY.store(capacity, Ordering::Relaxed);
     containers.saturating_mul(FILES_PER_CONTAINER) > capacity.min(MAX_WITHOUT_POOL)
+}
+
+/// Returns the number of files that the pool, or a cache of open files, may keep open.
+pub fn capacity() -> usize {
+    process_limit().map_or(DEFAULT_CAPACITY, |n| {
+        (n / 4).clamp(MIN_CAPACITY, MAX_CAPACITY)
+    })
 }
 
 /// Returns the process limit of open files, where the system reports it.
