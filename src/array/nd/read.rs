@@ -167,12 +167,10 @@ impl ChunkGrid {
             alloc::reserve(&mut units, 1)?;
             units.push((part, Ok(false)));
         }
-        let requests = |points: &[Point]| -> Vec<ChunkRequest> {
-            let by_chunk = points.chunk_by(|a, b| a.location.chunk == b.location.chunk);
-            by_chunk.filter_map(request_of_points).collect()
-        };
         if chunks.is_remote() {
-            let mut all = units.iter().flat_map(|(points, _)| requests(points));
+            let mut all = units
+                .iter()
+                .flat_map(|(points, _)| requests_of_points(points));
             chunks.read_ahead(&mut all);
         }
         parallel::for_each(
@@ -180,7 +178,7 @@ impl ChunkGrid {
             units.iter_mut().collect(),
             |(points, done): &mut (&mut [Point], Result<bool>)| {
                 if !chunks.is_remote() {
-                    chunks.read_ahead(&mut requests(points).into_iter());
+                    chunks.read_ahead(&mut requests_of_points(points));
                 }
                 *done = points
                     .chunk_by_mut(|a, b| a.location.chunk == b.location.chunk)
@@ -407,6 +405,12 @@ fn split_at_blocks<'p, 'b>(
         rest = after;
         Some(part)
     })
+}
+
+/// Returns the chunks of sorted points, and their blocks in each.
+fn requests_of_points(points: &[Point]) -> impl Iterator<Item = ChunkRequest> {
+    let by_chunk = points.chunk_by(|a, b| a.location.chunk == b.location.chunk);
+    by_chunk.filter_map(request_of_points)
 }
 
 /// Returns the chunk of points that are in one, and their blocks.
