@@ -9,11 +9,10 @@
 //! whatever block size it assumes.
 #![forbid(unsafe_code)]
 
-use super::Decoded;
 use super::stored::Sink;
 use crate::alloc;
 use crate::cache::{CacheBudget, LruCache, MultiplyHasher};
-use crate::error::{Result, fail};
+use crate::error::Result;
 use crate::parallel::try_lock;
 use crate::progress::{Step, advance};
 use std::borrow::Cow;
@@ -106,7 +105,7 @@ impl BlockCache {
                         missing = alloc::with_capacity(requested.len())?;
                         missing.extend_from_slice(requested.get(..i).unwrap_or_default());
                     }
-                    deliver(sink, *block, &content)?;
+                    sink.deliver(*block, &content)?;
                     copied += n.max(1);
                 }
                 None if copied == 0 => {}
@@ -168,26 +167,10 @@ impl BlockCache {
     }
 }
 
-/// Passes the complete content of a block to the sink.
-pub fn deliver(sink: &mut dyn Sink, block: usize, content: &[u8]) -> Result<()> {
-    match sink.destination(block) {
-        Some(dst) if dst.len() == content.len() => dst.copy_from_slice(content),
-        Some(dst) => {
-            return Err(fail!(
-                State,
-                "block {block} has {} bytes (the buffer has {})",
-                content.len(),
-                dst.len()
-            ));
-        }
-        None => sink.put(block, &Decoded::Plain(content))?,
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blosc::Decoded;
 
     /// Receives blocks of 10 bytes: even ones into a buffer, the others by [`Sink::put`].
     struct Received(Vec<(usize, Vec<u8>)>, [u8; 10], Option<usize>);

@@ -5,7 +5,7 @@
 //! complete block is decoded and cached, because more reads of the same block are likely.
 #![forbid(unsafe_code)]
 
-use super::block_cache::{self, BlockCache};
+use super::block_cache::BlockCache;
 use super::decode::{StoredStream, repeat};
 use super::{
     BlockDecoder, Codec, Content, DecodeContext, Decoded, Header, Params, filter, sections,
@@ -178,6 +178,14 @@ pub trait Sink {
     }
     /// Receives a block that has no contiguous destination.
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()>;
+    /// Receives the complete content of a block that is decoded already.
+    fn deliver(&mut self, block: usize, content: &[u8]) -> Result<()> {
+        match self.destination(block) {
+            Some(dst) if dst.len() == content.len() => dst.copy_from_slice(content),
+            _ => self.put(block, &Decoded::Plain(content))?,
+        }
+        Ok(())
+    }
 }
 
 /// Consecutive complete blocks and their destination.
@@ -506,7 +514,7 @@ impl StoredChunk {
                     let mut complete = cache.room(len)?;
                     decoder.decode(&mut context, *block, stored, first, &mut complete)?;
                     decoded += len;
-                    block_cache::deliver(sink, *block, &complete)?;
+                    sink.deliver(*block, &complete)?;
                     cache.put((chunk, block * h.blocksize), complete);
                     continue;
                 }

@@ -13,7 +13,6 @@ use super::meta::Meta;
 use super::superchunks::{self, Superchunks};
 use crate::array::store::repeat;
 use crate::blosc;
-use crate::blosc::Decoded;
 use crate::blosc::block_cache::BlockCache;
 use crate::blosc::stored::{Fill, Sink, StoredBytes, StoredChunk};
 use crate::cache::{CacheBudget, LruCache};
@@ -830,13 +829,7 @@ fn deliver(content: &[u8], size: usize, requested: &[usize], sink: &mut dyn Sink
     for block in requested {
         let part = content.chunks(size.max(1)).nth(*block);
         let part = part.ok_or_else(|| fail!(State, "the chunk has an unexpected size"))?;
-        match sink
-            .destination(*block)
-            .filter(|dst| dst.len() == part.len())
-        {
-            Some(dst) => dst.copy_from_slice(part),
-            None => sink.put(*block, &Decoded::Plain(part))?,
-        }
+        sink.deliver(*block, part)?;
     }
     Ok(())
 }

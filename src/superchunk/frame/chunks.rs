@@ -63,10 +63,7 @@ impl Chunks for Frame {
     }
 
     fn is_cached(&self, chunk: u64, block: usize) -> bool {
-        let reader = self.reader();
-        let at = block.saturating_mul(Chunks::block_bytes(self));
-        let key = reader.block_key(chunk);
-        key.is_ok_and(|key| reader.blocks.has((key, at)))
+        self.reader().is_decoded(chunk, block)
     }
 
     fn is_remote(&self) -> bool {
@@ -224,13 +221,7 @@ fn deliver<'a>(
         let at = block.saturating_mul(size);
         let block_content =
             content(at, size).ok_or_else(|| fail!(Range, "block {block} is out of range"))?;
-        match sink
-            .destination(*block)
-            .filter(|dst| dst.len() == block_content.len())
-        {
-            Some(dst) => dst.copy_from_slice(block_content),
-            None => sink.put(*block, &Decoded::Plain(block_content))?,
-        }
+        sink.deliver(*block, block_content)?;
     }
     Ok(())
 }

@@ -588,6 +588,13 @@ impl FrameReader {
         Ok(self.position(i)?.unwrap_or(u64::MAX))
     }
 
+    /// Returns whether a block is in the block cache.
+    pub(super) fn is_decoded(&self, i: u64, block: usize) -> bool {
+        let at = block.saturating_mul(self.layout.array_block_bytes());
+        self.block_key(i)
+            .is_ok_and(|key| self.blocks.has((key, at)))
+    }
+
     /// Is there corruption outside of the chunks that the options allow to skip?
     pub(super) fn has_corruption(&self) -> bool {
         self.skip_damaged && !self.layout.corruption.is_empty()

@@ -99,10 +99,11 @@ impl FrameReader {
 
     /// Returns the request without blocks that are cached; `None` if nothing is left to read.
     fn without_cached(&self, mut request: ChunkRequest) -> Option<ChunkRequest> {
-        let key = self.position(request.chunk).ok()??;
-        let size = self.layout.array_block_bytes();
-        let is_cached = |block: &usize| self.blocks.has((key, block.saturating_mul(size)));
-        request.blocks.retain(|block| !is_cached(block));
+        let chunk = request.chunk;
+        self.position(chunk).ok()??;
+        request
+            .blocks
+            .retain(|block| !self.is_decoded(chunk, *block));
         (!request.blocks.is_empty()).then_some(request)
     }
 
