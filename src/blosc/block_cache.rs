@@ -13,11 +13,13 @@ use super::stored::Sink;
 use crate::alloc;
 use crate::cache::{CacheBudget, LruCache, MultiplyHasher};
 use crate::error::Result;
+use crate::os::PageBuffer;
 use crate::parallel::try_lock;
 use crate::progress::{Step, advance};
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex};
 
 /// Default limit for the cached blocks of a handle.
@@ -34,9 +36,18 @@ type Key = (u64, usize);
 
 /// LRU cache of decoded blocks; see the module documentation.
 pub struct BlockCache {
-    blocks: LruCache<Key, Arc<Vec<u8>>>,
+    blocks: LruCache<Key, Arc<BlockBuffer>>,
     requests: Mutex<Requests>,
     max_bytes: usize,
+}
+
+/// The memory of a decoded block. That of a large block returns to the system with the cache: an
+/// allocator would keep as much for each thread that ever decoded a block.
+pub enum BlockBuffer {
+    /// In pages of the system.
+    Mapped(PageBuffer),
+    /// In memory of the allocator.
+    Allocated(Vec<u8>),
 }
 
 /// The last requested blocks, with the size of each.
@@ -150,19 +161,50 @@ impl BlockCache {
     }
 
     /// Returns a buffer of `n` bytes for a block, with any content.
-    pub fn room(&self, n: usize) -> Result<Vec<u8>> {
+    pub fn room(&self, n: usize) -> Result<BlockBuffer> {
         let old = self.blocks.make_room(n);
-        match old.and_then(|old| Arc::try_unwrap(old).ok()) {
-            Some(old) if old.len() == n => Ok(old),
-            _ => alloc::zeroed(n),
+        let old = old.and_then(|old| Arc::try_unwrap(old).ok());
+        match old.filter(|old| old.len() == n) {
+            Some(old) => Ok(old),
+            None => match PageBuffer::new(n) {
+                Some(pages) => Ok(BlockBuffer::Mapped(pages)),
+                None => BlockBuffer::allocate(n),
+            },
         }
     }
 
     /// Inserts a block, if the cache admits it.
-    pub fn put(&self, key: Key, complete: Vec<u8>) {
+    pub fn put(&self, key: Key, complete: BlockBuffer) {
         let cost = complete.len();
         if self.admits(cost) {
             self.blocks.put(key, Arc::new(complete), cost);
+        }
+    }
+}
+
+impl BlockBuffer {
+    /// Returns `n` zero bytes of the allocator, for a block that is not cached.
+    pub fn allocate(n: usize) -> Result<BlockBuffer> {
+        alloc::zeroed(n).map(BlockBuffer::Allocated)
+    }
+}
+
+impl Deref for BlockBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            BlockBuffer::Mapped(pages) => pages,
+            BlockBuffer::Allocated(bytes) => bytes,
+        }
+    }
+}
+
+impl DerefMut for BlockBuffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            BlockBuffer::Mapped(pages) => pages,
+            BlockBuffer::Allocated(bytes) => bytes,
         }
     }
 }
@@ -204,8 +246,12 @@ mod tests {
         }
     }
 
-    fn block(i: usize) -> Vec<u8> {
+    fn content(i: usize) -> Vec<u8> {
         vec![i as u8 + 1; 10]
+    }
+
+    fn block(i: usize) -> BlockBuffer {
+        BlockBuffer::Allocated(content(i))
     }
 
     #[test]
@@ -228,7 +274,7 @@ mod tests {
             let left = cache.deliver(7, sizes, requested, &mut received).unwrap();
             assert_eq!(&*left, missing);
             let delivered = requested.iter().filter(|i| !missing.contains(i));
-            let expected: Vec<_> = delivered.map(|i| (*i, block(*i))).collect();
+            let expected: Vec<_> = delivered.map(|i| (*i, content(*i))).collect();
             assert_eq!(received.all(), expected, "{requested:?}");
             // the blocks of other chunks
             let mut received = Received::new();
@@ -256,12 +302,28 @@ mod tests {
     }
 
     #[test]
+    fn the_memory_of_an_evicted_block_is_reused() {
+        for n in [10, 1 << 20] {
+            let cache = BlockCache::new(Some(n));
+            let mut first = cache.room(n).unwrap();
+            assert!(first.len() == n && first.iter().all(|b| *b == 0));
+            first.fill(5);
+            let start = first.as_ptr();
+            cache.put((0, 0), first);
+            assert!(cache.read((0, 0), n - 1, &mut [0]));
+            let second = cache.room(n).unwrap();
+            assert_eq!((second.as_ptr(), second.len()), (start, n));
+            assert!(!cache.has((0, 0)));
+        }
+    }
+
+    #[test]
     fn the_limit_holds() {
         let cache = BlockCache::new(Some(25));
         (0..3).for_each(|i| cache.put((0, i), block(i)));
         let cached = |i: usize| cache.read((0, i), 0, &mut [0]);
         assert_eq!([0, 1, 2].map(cached), [false, true, true]);
-        cache.put((0, 3), vec![0; 26]);
+        cache.put((0, 3), BlockBuffer::allocate(26).unwrap());
         assert_eq!([1, 2, 3].map(cached), [true, true, false]);
         let off = BlockCache::new(Some(0));
         off.put((0, 0), block(0));

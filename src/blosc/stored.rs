@@ -5,7 +5,7 @@
 //! complete block is decoded and cached, because more reads of the same block are likely.
 #![forbid(unsafe_code)]
 
-use super::block_cache::BlockCache;
+use super::block_cache::{BlockBuffer, BlockCache};
 use super::decode::{StoredStream, repeat};
 use super::{
     BlockDecoder, Codec, Content, DecodeContext, Decoded, Header, Params, filter, sections,
@@ -652,7 +652,8 @@ impl StoredChunk {
             return Ok(());
         }
         let complete = stored.bytes(0..span.len()).and_then(|stored| {
-            let mut complete = cache.map_or_else(|| alloc::zeroed(len), |(c, _)| c.room(len))?;
+            let mut complete =
+                cache.map_or_else(|| BlockBuffer::allocate(len), |(c, _)| c.room(len))?;
             let mut context = DecodeContext::take();
             let first = self.first(blocks, source, &mut context)?;
             (blocks.decoder).decode(&mut context, block, &stored, first, &mut complete)?;

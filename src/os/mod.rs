@@ -2,7 +2,7 @@
 //! files. `unix.rs` and `windows.rs` have the same functions. No other module depends on the
 //! system, except for mapped files, which are implemented on Unix only. `affinity.rs` and
 //! `affinity_none.rs` control where threads run, on Linux and elsewhere. `process.rs` distinguishes
-//! a process from the one that forked it; `memory.rs` asks for free memory; `page_cache.rs` and
+//! a process from the one that forked it; `memory.rs` asks for free memory and maps some; `page_cache.rs` and
 //! `page_cache_none.rs` read ahead, on Linux and elsewhere.
 
 // Miri does not emulate processor affinity or access control lists
@@ -38,7 +38,7 @@ pub use affinity::*;
 #[cfg(any(not(target_os = "linux"), miri))]
 pub use affinity_none::*;
 #[cfg(unix)]
-pub use memory::is_memory_free;
+pub use memory::{PageBuffer, is_memory_free};
 #[cfg(all(target_os = "linux", not(miri)))]
 pub use page_cache::*;
 #[cfg(any(not(target_os = "linux"), miri))]

@@ -5,6 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Result};
+use std::ops::{Deref, DerefMut};
 use std::os::windows::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::os::windows::io::{AsRawHandle, RawHandle};
 use std::path::Path;
@@ -29,6 +30,30 @@ const FILE_FLAG_OPEN_REPARSE_POINT: u32 = 0x0020_0000;
 /// memory is an error.
 pub fn is_memory_free(_: usize) -> bool {
     true
+}
+
+/// Bytes in pages of the system; none are created here, where the allocator keeps no large buffers.
+pub enum PageBuffer {}
+
+impl PageBuffer {
+    /// Returns `None`.
+    pub fn new(_: usize) -> Option<PageBuffer> {
+        None
+    }
+}
+
+impl Deref for PageBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match *self {}
+    }
+}
+
+impl DerefMut for PageBuffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match *self {}
+    }
 }
 
 /// Returns bytes as a name; `None` if they are not UTF-8.
