@@ -9,7 +9,7 @@
 
 enum { FILES_MOST = 64, NAME_MOST = 64, BYTES_MOST = 1 << 28 };
 
-typedef enum { SIZE, READ, WRITE, TRUNCATE, SYNC, RENAME, REMOVE, OPERATIONS } operation;
+typedef enum { SIZE, READ, RANGES, WRITE, TRUNCATE, SYNC, RENAME, REMOVE, OPERATIONS } operation;
 
 typedef struct {
     char name[NAME_MOST];
@@ -26,6 +26,8 @@ typedef struct folder {
     long all_calls;
     uint64_t bytes_read;
     int destroyed;
+    /* Are there calls that read several ranges? */
+    bool reads_ranges;
     /* The call with this number fails (from 1 on; 0: none), and also all later calls if `dead` is
      * set. If `too_late` is set, the call fails after its work is done. */
     long fail_at;
@@ -147,6 +149,30 @@ static int64_t folder_read_at(void *ctx, const char *name, uint64_t at, void *ds
     return folder_leave(f, fails, (int64_t)n);
 }
 
+static void folder_read_range(folder *f, holdall_storage_range *r)
+{
+    folder_file *file = folder_find(f, r->name);
+    r->size = file ? (int64_t)file->size : -ENOENT;
+    if (file == NULL)
+        return;
+    CHECK((r->n == 0) == (r->dst == NULL));
+    int64_t at = r->at < 0 ? r->at + r->size : r->at;
+    at = at < 0 ? 0 : at;
+    size_t rest = at < r->size ? (size_t)(r->size - at) : 0;
+    size_t n = r->n < rest ? r->n : rest;
+    if (n > 0)
+        memcpy(r->dst, file->bytes + at, n);
+    f->bytes_read += n;
+}
+
+static int64_t folder_read_ranges(void *ctx, holdall_storage_range *ranges, size_t n)
+{
+    FOLDER_CALL(RANGES);
+    for (size_t i = 0; i < n; i++)
+        folder_read_range(f, &ranges[i]);
+    return folder_leave(f, fails, 0);
+}
+
 static int64_t folder_write_at(void *ctx, const char *name, uint64_t at, const void *src, size_t n)
 {
     FOLDER_CALL(WRITE);
@@ -249,6 +275,7 @@ static inline holdall_storage_functions folder_functions(folder *f)
         .remove = folder_remove,
         .list = folder_list,
         .destroy = folder_destroy,
+        .read_ranges = f->reads_ranges ? folder_read_ranges : NULL,
     };
 }
 

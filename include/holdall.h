@@ -1,8 +1,8 @@
-/* holdall.h - chunked, compressed containers, read and written from C.
+/* holdall.h - reads and writes Bloscpack files, bcolz and BLZ folders, Blosc2 frames with b2nd and
+ * Caterva arrays, and Bagz files.
  *
- * The library reads and writes Bloscpack files, bcolz and BLZ folders, Blosc2 frames with b2nd and
- * Caterva arrays, and Bagz files. Programs may be C99 or later, or C++11 or later. Link with
- * find_package(holdall) and holdall::holdall, or with pkg-config holdall.
+ * Programs may be C99 or later, or C++11 or later. Link with find_package(holdall) and
+ * holdall::holdall, or with pkg-config holdall.
  *
  * Programs for arrays and bags need twelve functions:
  *
@@ -11,7 +11,7 @@
  *     holdall_bag_open(), holdall_bag_read(), holdall_bag_close()
  *     holdall_bag_writer_open(), holdall_bag_writer_append(), holdall_bag_writer_commit()
  *
- * Each chapter is a header that can also be included alone:
+ * Each chapter can be included alone:
  *
  *     holdall/base.h           rules for every function, statuses, errors
  *     holdall/container.h      formats and modes; identify, verify, repair

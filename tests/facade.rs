@@ -4,14 +4,15 @@
 use holdall::{
     Array, ArrayLayout, ArrowArrayStream, ArrowReader, Bag, BagChecksum, BagIndex, BagLimits,
     BagShards, BagWriter, Checksum, Codec, Element, Epoch, Filter, Format, Integrity, Kind,
-    Location, MemoryStorage, Options, Order, Schunk, Selection, Status, Storage, Table, Values,
-    identify, kind_of_broken, repair, verify,
+    Location, MemoryStorage, Options, Order, Schunk, Selection, Status, Storage, StorageRange,
+    Table, Values, identify, kind_of_broken, repair, verify,
 };
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
 use std::fs;
 use std::io::{Error, ErrorKind, Result};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Files in memory. `read_only` makes all methods that write unsupported.
@@ -92,6 +93,72 @@ impl Storage for Memory {
         names.dedup();
         Ok(names)
     }
+}
+
+/// The same files, read by few calls.
+#[derive(Default)]
+struct Server {
+    memory: Memory,
+    calls: AtomicUsize,
+}
+
+impl Storage for Server {
+    fn size(&self, name: &str) -> Result<u64> {
+        self.memory.size(name)
+    }
+    fn read_at(&self, name: &str, at: u64, dst: &mut [u8]) -> Result<usize> {
+        self.memory.read_at(name, at, dst)
+    }
+    fn write_at(&self, name: &str, at: u64, src: &[u8]) -> Result<()> {
+        self.memory.write_at(name, at, src)
+    }
+    fn truncate(&self, name: &str, size: u64) -> Result<()> {
+        self.memory.truncate(name, size)
+    }
+    fn sync(&self, name: &str) -> Result<()> {
+        self.memory.sync(name)
+    }
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        self.memory.rename(from, to)
+    }
+    fn remove(&self, name: &str) -> Result<()> {
+        self.memory.remove(name)
+    }
+    fn list(&self, folder: &str) -> Result<Vec<String>> {
+        self.memory.list(folder)
+    }
+    fn reads_ranges(&self) -> bool {
+        true
+    }
+    fn read_ranges(&self, ranges: &mut [StorageRange<'_>]) -> Result<()> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        for range in ranges {
+            range.size = self.size(range.name);
+            if let Ok(size) = range.size {
+                let end = size.saturating_sub(range.at.unsigned_abs());
+                let at = u64::try_from(range.at).unwrap_or(end);
+                self.read_at(range.name, at, range.dst)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn storage_may_read_ranges_by_one_call() {
+    let server = Arc::new(Server::default());
+    let layout = ArrayLayout::new(Format::B2nd).chunks(&[50, 70]);
+    let none = Options::new();
+    let mut array = Array::create(server.clone(), i32::DTYPE, &[200, 300], &layout, &none).unwrap();
+    let items: Vec<i32> = (0..60_000).collect();
+    array.write([0..200, 0..300], &items).unwrap();
+    array.commit().unwrap();
+    server.calls.store(0, Ordering::Relaxed);
+    let array = Array::open(server.clone()).unwrap();
+    let mut row = [0i32; 300];
+    array.read([7..8, 0..300], &mut row).unwrap();
+    assert_eq!(row, items[2100..2400]);
+    assert!((2..=4).contains(&server.calls.load(Ordering::Relaxed)));
 }
 
 /// A folder that is removed at the end of a test.

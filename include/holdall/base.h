@@ -43,8 +43,8 @@
  *    HOLDALL_E_STATE (such as a failed sync) close the handle: the container is complete when
  *    opened again, with or without the changes. HOLDALL_E_EXISTS: HOLDALL_CREATE, and another
  *    program has created the path.
- *  - A container may have one writer and any number of readers, which see the last commit at the
- *    time when they open. After a later one, except in frames in one file and in bags with
+ *  - A container has at most one writer, and readers, which see the last commit when they open.
+ *    After a later one, except in frames in one file and in bags with
  *    HOLDALL_OPT_BAG_LIMITS_CACHE, reads may return HOLDALL_E_STATE: refresh or open again. In
  *    datasets (bcolz, BLZ) they may see some of the changed rows.
  *  - Files NAME.holdall-* beside a file NAME belong to its writer. A NAME.holdall-journal that
@@ -58,7 +58,7 @@
  *    ms after a commit, and all in storage open again in any case.
  *  - holdall_X_generation() is 0 after opening, and one more after each commit through the handle
  *    and each refresh that opened again. To detect new data compare shape, row_count or
- *    record_count. Sleep some milliseconds between refreshes.
+ *    record_count.
  *
  * Memory and values
  *  - Buffers belong to the caller. Sizes are in bytes: dst_size, and src_size beside strides or
@@ -73,7 +73,7 @@
  *
  * Attributes
  *  - holdall_X_attr_name() returns the name of attribute i, or NULL past the last.
- *  - holdall_X_attr_get() borrows *n bytes without a NUL at the end. HOLDALL_NOT_FOUND: no such
+ *  - holdall_X_attr_get() borrows *n bytes without a NUL. HOLDALL_NOT_FOUND: no such
  *    name; *value is NULL, *n 0. holdall_X_attr_set() copies n bytes; value NULL removes it.
  *
  * Storage
@@ -82,7 +82,7 @@
  *
  * The process
  *  - Functions never abort, print, or install a signal handler. They read one environment
- *    variable, HOLDALL_THREADS (the number of threads), once; for objects, also credentials.
+ *    variable, HOLDALL_THREADS, once; for objects, also credentials.
  */
 /* Generated from src/capi/; do not edit. */
 #ifndef HOLDALL_BASE_H

@@ -15,9 +15,23 @@ extern "C" {
  * "data/__0.blp", "chunks.b2frame". There is no lock: the caller must ensure a single writer. */
 typedef struct holdall_storage holdall_storage;
 
+/* A read of read_ranges. */
+typedef struct holdall_storage_range {
+    /* The file. */
+    const char *name;
+    /* Offset; negative: from the end of the file, or 0 if it is shorter. */
+    int64_t at;
+    /* Destination; NULL if n is 0. */
+    void *dst;
+    /* Bytes; fewer at the end. */
+    size_t n;
+    /* To be set: the size of the file, or -errno. */
+    int64_t size;
+} holdall_storage_range;
+
 /* Callbacks of a storage. Each returns 0 or more on success, -errno on failure (-ENOENT: no such
- * file). size and read_at are required. The storage is read-only (writing is
- * HOLDALL_E_UNSUPPORTED) if write_at, truncate, sync, rename or remove is NULL.
+ * file). size and read_at are required. The storage is read-only if write_at, truncate, sync,
+ * rename or remove is NULL.
  *
  * - The effects of sync, rename and remove must survive a power failure: see docs/storage.md.
  * - Several threads may call each function at once if several use the handles; library threads
@@ -30,24 +44,22 @@ typedef struct holdall_storage_functions {
     void *ctx;
     /* Returns the size of a file in bytes. */
     int64_t (*size)(void *ctx, const char *name);
-    /* Reads n bytes at offset at. Returns the number of bytes read: less than n only at the end
-     * of the file. */
+    /* Reads n bytes at offset at, fewer only at the end of the file. Returns how many. */
     int64_t (*read_at)(void *ctx, const char *name, uint64_t at, void *dst, size_t n);
-    /* Writes all n bytes at offset at of an existing file. Extends it if needed; bytes that were
-     * never written are read as zeros. */
+    /* Writes all n bytes at offset at of an existing file. A gap before them is read as zeros. */
     int64_t (*write_at)(void *ctx, const char *name, uint64_t at, const void *src, size_t n);
     /* Sets the size of a file in bytes, and creates it if needed. */
     int64_t (*truncate)(void *ctx, const char *name, uint64_t size);
     /* Makes the content, size and name of a file durable. */
     int64_t (*sync)(void *ctx, const char *name);
-    /* Renames a file atomically and replaces a file that has the new name. */
+    /* Renames a file atomically and replaces one of the new name. */
     int64_t (*rename)(void *ctx, const char *from, const char *to);
     /* Removes a file. */
     int64_t (*remove)(void *ctx, const char *name);
     /* Calls each with the name of every file in folder ("": the storage itself), relative to it,
      * on the calling thread, until each returns non-zero. A folder that does not exist has none;
-     * files of deeper folders may be included. Required only for datasets, and for changes to
-     * frames with one file per chunk. */
+     * files of deeper folders may be included. Required for datasets, and to change frames in
+     * folders. */
     int64_t (*list)(void *ctx,
                     const char *folder,
                     int (*each)(void *arg, const char *name),
@@ -55,6 +67,9 @@ typedef struct holdall_storage_functions {
     /* Called once, after the storage is freed and the last options and handles that use it. May
      * be NULL. */
     void (*destroy)(void *ctx);
+    /* Reads n ranges, perhaps at once. May be NULL. Where each call takes long, it opens and
+     * reads frames and bags with few. */
+    int64_t (*read_ranges)(void *ctx, holdall_storage_range *ranges, size_t n);
 } holdall_storage_functions;
 
 /* Creates a storage from callbacks. The table is copied; what the functions use must stay valid

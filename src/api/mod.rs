@@ -52,7 +52,7 @@ pub use self::records::{Batch, Records};
 pub use self::schunk::{ChunkInfo, Schunk};
 pub use self::schunk_stream::SchunkStream;
 pub use self::selection::Selection;
-pub use self::storage::{MemoryStorage, Storage};
+pub use self::storage::{MemoryStorage, Storage, StorageRange};
 pub use self::stream::Stream;
 pub use self::table::{Table, Values};
 pub use crate::dtype::{Field, Kind as ItemKind, Type as ItemType};

@@ -3,7 +3,9 @@
 
 use super::{Error, Result};
 use crate::io::Folder;
-use crate::io::functions::{FunctionError, FunctionResult, Functions, FunctionsFolder};
+use crate::io::functions::{
+    FunctionError, FunctionRange, FunctionResult, Functions, FunctionsFolder,
+};
 use crate::io::memory_files::MemoryFiles;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -113,6 +115,31 @@ pub trait Storage: Send + Sync {
     /// Returns the names of the files and folders in a folder; `""` is the root. Only containers
     /// that are folders need it.
     fn list(&self, folder: &str) -> io::Result<Vec<String>>;
+    /// Reads ranges, at once or one by one. Sets [`StorageRange::size`] of each; an error fails all.
+    ///
+    /// It is called if [`Storage::reads_ranges`] is true. Frames and bags are then opened and read with
+    /// few calls of it, and the other methods are called for what is left.
+    fn read_ranges(&self, _ranges: &mut [StorageRange<'_>]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Returns whether the storage has [`Storage::read_ranges`]. A storage in which each call takes long
+    /// should have it.
+    fn reads_ranges(&self) -> bool {
+        false
+    }
+}
+
+/// A range of a file for [`Storage::read_ranges`].
+pub struct StorageRange<'a> {
+    /// The file.
+    pub name: &'a str,
+    /// Offset of the range. If it is negative, it is counted from the end of the file, and the range
+    /// begins at 0 if the file is shorter.
+    pub at: i64,
+    /// Destination of the bytes that the file has of the range; it may be empty.
+    pub dst: &'a mut [u8],
+    /// To be set: the length of the file in bytes, or an error as of [`Storage::size`].
+    pub size: io::Result<u64>,
 }
 
 /// Files in memory that can be written: a container that is no file.
@@ -215,6 +242,26 @@ impl Functions for Adapter {
     }
     fn remove(&self, name: &OsStr) -> FunctionResult<()> {
         self.0.remove(text(name)?).map_err(failed)
+    }
+    fn reads_ranges(&self) -> bool {
+        self.0.reads_ranges()
+    }
+    fn read_ranges(&self, ranges: &mut [FunctionRange<'_>]) -> FunctionResult<()> {
+        let all = ranges.iter_mut().map(|range| {
+            Ok(StorageRange {
+                name: text(range.name)?,
+                at: range.at,
+                dst: &mut *range.dst,
+                size: Err(io::ErrorKind::Other.into()),
+            })
+        });
+        let mut all = all.collect::<FunctionResult<Vec<_>>>()?;
+        self.0.read_ranges(&mut all).map_err(failed)?;
+        let sizes: Vec<_> = all.into_iter().map(|range| range.size).collect();
+        for (range, size) in ranges.iter_mut().zip(sizes) {
+            range.size = size.map_err(failed);
+        }
+        Ok(())
     }
     fn list(&self, folder: &OsStr) -> FunctionResult<Vec<OsString>> {
         let names = self.0.list(text(folder)?).map_err(failed)?;

@@ -182,6 +182,7 @@ impl Array {
         mode: Mode,
         options: &Options,
     ) -> Result<Array> {
+        let folder = &frame::for_opening(folder, mode);
         if frame::is_frame(folder, name, options)? {
             return Array::of_frame(Frame::open_in(folder, name, mode, options)?, options);
         }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub const LIMIT: u64 = 8;
 const PIECE: usize = 64 << 10;
 /// Size of a piece in an object store, where each piece is a request.
-const OBJECT_PIECE: usize = 8 << 20;
+const REMOTE_PIECE: usize = 8 << 20;
 
 /// The limits of one file.
 pub struct Limits {
@@ -335,7 +335,7 @@ impl Limits {
 
     fn piece(&self) -> usize {
         match &self.storage {
-            Storage::Disk { file, .. } if file.object().is_some() => OBJECT_PIECE,
+            Storage::Disk { file, .. } if file.is_remote() => REMOTE_PIECE,
             _ => PIECE,
         }
     }

@@ -128,6 +128,15 @@ impl ShardPath {
             name,
         }
     }
+
+    /// Returns the same location for a call that opens the bag.
+    fn for_opening(&self) -> ShardPath {
+        ShardPath {
+            folder: io::for_opening(&self.folder, shard::LOOKED_FOR),
+            name: self.name.clone(),
+            given: self.given.clone(),
+        }
+    }
 }
 
 impl Bag {
@@ -164,7 +173,8 @@ impl Bag {
 
     /// Opens files in any folders as one set.
     pub fn open_in(paths: &[ShardPath], options: &Options) -> Result<Bag> {
-        Bag::open_paths(paths, std::slice::from_ref(&(0..paths.len())), options)
+        let paths: Vec<ShardPath> = paths.iter().map(ShardPath::for_opening).collect();
+        Bag::open_paths(&paths, std::slice::from_ref(&(0..paths.len())), options)
     }
 
     /// Opens files. `sets` are the ranges of `paths` that one item of the spec names; the shards of

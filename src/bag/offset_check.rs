@@ -60,20 +60,21 @@ fn look_like_limits(file: &dyn File, from: u64, size: u64) -> Result<bool> {
     Ok(suspect <= (n / 4).max(1))
 }
 
-/// Reads the last record, which begins at `start`, and the first limit of an object in one request.
+/// Fetches the last record, which begins at `start`, and the first limit of a remote file together.
 /// Returns false if that record is too long to fetch for this check; it is then checked when it is
 /// read.
-fn fetch_around(file: &dyn File, start: u64, end: u64, size: u64) -> Result<bool> {
-    const MAX_FETCH: u64 = 4 << 20;
-    if file.object().is_none() {
-        return Ok(true);
+fn fetch_around(file: &dyn File, start: u64, end: u64, size: u64) -> bool {
+    const MAX_BYTES: u64 = 4 << 20;
+    const MIN_BYTES: u64 = 64 << 10; // the checks read ahead
+    if !file.is_remote() {
+        return true;
     }
     let n = end.saturating_add(LIMIT).min(size) - start;
-    if n > MAX_FETCH {
-        return Ok(false);
+    if n > MAX_BYTES {
+        return false;
     }
-    file.read_exact_at(start, &mut alloc::zeroed(n as usize)?)
-        .map(|()| true)
+    file.fetch(&[start..size.min(start + n.max(MIN_BYTES))]);
+    true
 }
 
 /// Returns the end of the last record of a compressed file of `size` bytes, without the room after
@@ -94,7 +95,7 @@ pub fn last_limit(
     let first_start = (before.len() < 3).then_some(&0);
     let mut starts = before.iter().rev().chain(first_start);
     let start = starts.find(|&&b| b <= end).copied();
-    if !fetch_around(file, start.unwrap_or(end), end, size)? {
+    if !fetch_around(file, start.unwrap_or(end), end, size) {
         return Ok(end);
     }
     let source = FileSource::new(file, size);

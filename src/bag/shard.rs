@@ -27,6 +27,14 @@ pub const LIMITS_PREFIX: &str = "limits.";
 pub const CHECKSUMS_PREFIX: &str = "checksums.";
 /// Prefixes of the files of a bag: records, limits, checksums, interleave mark.
 pub const PREFIXES: &[&str] = &["", LIMITS_PREFIX, CHECKSUMS_PREFIX, TURNS_PREFIX];
+/// The files that opening a bag without a name looks for.
+pub const LOOKED_FOR: &[&str] = &[
+    "",
+    ".holdall-journal",
+    LIMITS_PREFIX,
+    CHECKSUMS_PREFIX,
+    TURNS_PREFIX,
+];
 /// Prefixes of the files beside the records.
 pub const BESIDE: &[&str] = &[LIMITS_PREFIX, CHECKSUMS_PREFIX, TURNS_PREFIX];
 /// Size of a checksum in bytes.

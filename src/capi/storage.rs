@@ -4,7 +4,9 @@ use super::guard::*;
 use super::options::{chosen, holdall_options, storages};
 use crate::error::{Result, fail};
 use crate::io::Folder;
-use crate::io::functions::{FunctionError, FunctionResult, Functions, FunctionsFolder};
+use crate::io::functions::{
+    FunctionError, FunctionRange, FunctionResult, Functions, FunctionsFolder,
+};
 use crate::io::memory::MemoryFolder;
 use crate::io::memory_files::MemoryFiles;
 use crate::os::OsStrExt;
@@ -133,9 +135,25 @@ pub(super) fn path_only<'a>(
     }
 }
 
+/// A read of read_ranges.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct holdall_storage_range {
+    /// The file.
+    pub name: *const c_char,
+    /// Offset; negative: from the end of the file, or 0 if it is shorter.
+    pub at: i64,
+    /// Destination; NULL if n is 0.
+    pub dst: *mut c_void,
+    /// Bytes; fewer at the end.
+    pub n: usize,
+    /// To be set: the size of the file, or -errno.
+    pub size: i64,
+}
+
 /// Callbacks of a storage. Each returns 0 or more on success, -errno on failure (-ENOENT: no such
-/// file). size and read_at are required. The storage is read-only (writing is
-/// HOLDALL_E_UNSUPPORTED) if write_at, truncate, sync, rename or remove is NULL.
+/// file). size and read_at are required. The storage is read-only if write_at, truncate, sync, rename
+/// or remove is NULL.
 ///
 /// - The effects of sync, rename and remove must survive a power failure: see docs/storage.md.
 /// - Several threads may call each function at once if several use the handles; library threads
@@ -150,8 +168,7 @@ pub struct holdall_storage_functions {
     pub ctx: *mut c_void,
     /// Returns the size of a file in bytes.
     pub size: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char) -> i64>,
-    /// Reads n bytes at offset at. Returns the number of bytes read: less than n only at the end of
-    /// the file.
+    /// Reads n bytes at offset at, fewer only at the end of the file. Returns how many.
     pub read_at: Option<
         unsafe extern "C" fn(
             ctx: *mut c_void,
@@ -161,8 +178,7 @@ pub struct holdall_storage_functions {
             n: usize,
         ) -> i64,
     >,
-    /// Writes all n bytes at offset at of an existing file. Extends it if needed; bytes that were
-    /// never written are read as zeros.
+    /// Writes all n bytes at offset at of an existing file. A gap before them is read as zeros.
     pub write_at: Option<
         unsafe extern "C" fn(
             ctx: *mut c_void,
@@ -177,7 +193,7 @@ pub struct holdall_storage_functions {
         Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char, size: u64) -> i64>,
     /// Makes the content, size and name of a file durable.
     pub sync: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char) -> i64>,
-    /// Renames a file atomically and replaces a file that has the new name.
+    /// Renames a file atomically and replaces one of the new name.
     pub rename: Option<
         unsafe extern "C" fn(ctx: *mut c_void, from: *const c_char, to: *const c_char) -> i64,
     >,
@@ -185,8 +201,8 @@ pub struct holdall_storage_functions {
     pub remove: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char) -> i64>,
     /// Calls each with the name of every file in folder ("": the storage itself), relative to it,
     /// on the calling thread, until each returns non-zero. A folder that does not exist has none;
-    /// files of deeper folders may be included. Required only for datasets, and for changes to
-    /// frames with one file per chunk.
+    /// files of deeper folders may be included. Required for datasets, and to change frames in
+    /// folders.
     pub list: Option<
         unsafe extern "C" fn(
             ctx: *mut c_void,
@@ -198,6 +214,11 @@ pub struct holdall_storage_functions {
     /// Called once, after the storage is freed and the last options and handles that use it. May be
     /// NULL.
     pub destroy: Option<unsafe extern "C" fn(ctx: *mut c_void)>,
+    /// Reads n ranges, perhaps at once. May be NULL. Where each call takes long, it opens and reads
+    /// frames and bags with few.
+    pub read_ranges: Option<
+        unsafe extern "C" fn(ctx: *mut c_void, ranges: *mut holdall_storage_range, n: usize) -> i64,
+    >,
 }
 
 struct Table(holdall_storage_functions);
@@ -216,6 +237,7 @@ impl Drop for Table {
 }
 
 const EINVAL: i32 = 22;
+const EIO: i32 = 5;
 
 fn c_name(name: &OsStr) -> FunctionResult<CString> {
     CString::new(name.as_bytes()).map_err(|_| FunctionError::Errno(EINVAL))
@@ -299,6 +321,33 @@ impl Functions for Table {
         // SAFETY: see above.
         checked_result(unsafe { f(self.0.ctx, from.as_ptr(), to.as_ptr()) }).map(|_| ())
     }
+    fn reads_ranges(&self) -> bool {
+        self.0.read_ranges.is_some()
+    }
+    fn read_ranges(&self, ranges: &mut [FunctionRange<'_>]) -> FunctionResult<()> {
+        let f = required_function(self.0.read_ranges)?;
+        let names = ranges.iter().map(|range| c_name(range.name));
+        let names = names.collect::<FunctionResult<Vec<CString>>>()?;
+        let all = ranges.iter_mut().zip(&names);
+        let mut all: Vec<holdall_storage_range> = all
+            .map(|(range, name)| holdall_storage_range {
+                name: name.as_ptr(),
+                at: range.at,
+                dst: match &mut *range.dst {
+                    [] => std::ptr::null_mut(),
+                    dst => dst.as_mut_ptr().cast(),
+                },
+                n: range.dst.len(),
+                size: -i64::from(EIO),
+            })
+            .collect();
+        // SAFETY: see above; names and destinations outlive the call.
+        checked_result(unsafe { f(self.0.ctx, all.as_mut_ptr(), all.len()) })?;
+        for (range, read) in ranges.iter_mut().zip(&all) {
+            range.size = checked_result(read.size);
+        }
+        Ok(())
+    }
     fn list(&self, folder: &OsStr) -> FunctionResult<Vec<OsString>> {
         let (f, folder) = (required_function(self.0.list)?, c_name(folder)?);
         let mut names: Vec<OsString> = Vec::new();
@@ -363,6 +412,7 @@ fn read_table(p: *const holdall_storage_functions) -> Result<holdall_storage_fun
         remove: None,
         list: None,
         destroy: None,
+        read_ranges: None,
     };
     if p.is_null() || !p.is_aligned() {
         return Err(fail!(Argument, "functions is NULL or not aligned"));

@@ -27,6 +27,7 @@ pub mod memory_files;
 pub mod object;
 pub mod overlay;
 pub mod read_buffer;
+mod recent_reads;
 #[cfg(test)]
 pub mod sim;
 
@@ -34,6 +35,7 @@ use crate::error::{Error, Result, fail};
 use crate::slice::SliceExt;
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
+use std::ptr;
 use std::sync::Arc;
 
 /// What [`Folder::obstacle`] returns for a folder.
@@ -54,6 +56,9 @@ pub enum Access {
     /// For reading and writing; the file is created, or truncated to length 0.
     Create,
 }
+
+/// Maximum number of bytes that a call fetches at once, fewer than a remote file caches.
+pub const MAX_FETCH: u64 = 32 << 20;
 
 /// A requested range of a file and its destination.
 pub struct ReadRange<'a> {
@@ -154,8 +159,12 @@ pub trait File: Send + Sync {
     fn is_foreign(&self) -> bool {
         false
     }
-    /// Returns the object if the file is one of an object store. Each read of an object is a
-    /// request, so several ranges should be read together (see [`read_ranges`]).
+    /// Returns whether each read is a request that takes long, so that several ranges should be read
+    /// together (see [`read_ranges`] and [`File::fetch`]).
+    fn is_remote(&self) -> bool {
+        false
+    }
+    /// Returns the object if the file is one of an object store.
     fn object(&self) -> Option<&object::ObjectFile> {
         None
     }
@@ -205,26 +214,66 @@ impl ReadFailure {
     }
 }
 
-/// Reads ranges of files. For objects it issues few requests and runs several of them at once. If
-/// two jobs read the same file, a failure may be attributed to the first of them.
+/// Reads ranges of files. For remote files it issues few requests and runs several of them at once.
+/// If two jobs read the same file, a failure may be attributed to the first of them.
 pub fn read_ranges(jobs: Vec<(&dyn File, Vec<ReadRange<'_>>)>) -> Result<(), ReadFailure> {
-    let mut objects = Vec::new();
+    let (mut objects, mut others) = (Vec::new(), Vec::<(&dyn File, Vec<_>)>::new());
     for (job, (file, parts)) in jobs.into_iter().enumerate() {
-        match file.object() {
-            Some(object) => objects.push((job, object, parts)),
-            None => parts.into_iter().try_for_each(|p| {
-                let bytes = p.at..p.end();
-                file.read_exact_at(p.at, p.dst)
-                    .map_err(|error| ReadFailure { job, bytes, error })
-            })?,
+        if let Some(object) = file.object() {
+            objects.push((job, object, parts));
+            continue;
+        }
+        let parts = parts.into_iter().map(|part| (job, part));
+        match others
+            .last_mut()
+            .filter(|(last, _)| ptr::addr_eq(*last, file))
+        {
+            Some((_, all)) => all.extend(parts),
+            None => others.push((file, parts.collect())),
         }
     }
+    others
+        .into_iter()
+        .try_for_each(|(file, parts)| read_each(file, parts))?;
     object::read(objects)
 }
 
-/// Fetches ranges of objects by few requests into the cache of [`File::read_cached`]. A job is a
+/// Reads ranges, each with the index of its job, one by one. Those of a remote file are fetched
+/// before, as many as its cache has room for.
+fn read_each(file: &dyn File, parts: Vec<(usize, ReadRange<'_>)>) -> Result<(), ReadFailure> {
+    let mut parts = parts.into_iter().peekable();
+    while parts.peek().is_some() {
+        let (mut now, mut left) = (Vec::new(), MAX_FETCH);
+        while let Some(part) = parts.next_if(|(_, p)| now.is_empty() || left >= p.dst.len() as u64)
+        {
+            left = left.saturating_sub(part.1.dst.len() as u64);
+            now.push(part);
+        }
+        if file.is_remote() && now.len() > 1 {
+            file.fetch(&now.iter().map(|(_, p)| p.at..p.end()).collect::<Vec<_>>());
+        }
+        for (job, part) in now {
+            let bytes = part.at..part.end();
+            file.read_exact_at(part.at, part.dst)
+                .map_err(|error| ReadFailure { job, bytes, error })?;
+        }
+    }
+    Ok(())
+}
+
+/// Fetches ranges of remote files by few requests into the cache of [`File::read_cached`]. A job is a
 /// file, the start and the end of a range.
 pub fn prefetch_ranges(jobs: Vec<(&dyn File, u64, u64)>) -> Result<(), ReadFailure> {
+    for same in jobs.chunk_by(|(a, ..), (b, ..)| ptr::addr_eq(*a, *b)) {
+        if let Some((file, ..)) = same.first().filter(|(file, ..)| file.object().is_none()) {
+            file.fetch(
+                &same
+                    .iter()
+                    .map(|(_, from, to)| *from..*to)
+                    .collect::<Vec<_>>(),
+            );
+        }
+    }
     object::prefetch(
         jobs.into_iter()
             .enumerate()
@@ -291,6 +340,15 @@ pub trait Folder: Send + Sync {
     fn is_foreign(&self) -> bool {
         false
     }
+    /// Returns the folder for one call that opens a container and will look for files of these names:
+    /// storage in which each question is a request asks for all of them at once. `None`: this folder.
+    fn for_opening(&self, _names: &'static [&'static str]) -> Option<Arc<dyn Folder>> {
+        None
+    }
+    /// Hints that the sizes of these files will be asked for, as they are now.
+    fn begin_check(&self, _names: &dyn Fn() -> Vec<OsString>) {}
+    /// Ends what [`Folder::begin_check`] began.
+    fn end_check(&self) {}
     /// Creates a subfolder, if the storage has folders and it does not exist; "" is the folder
     /// itself.
     fn make_folder(&self, _name: &OsStr) -> Result<()> {
@@ -363,6 +421,11 @@ pub trait Folder: Send + Sync {
             r => r,
         }
     }
+}
+
+/// Returns the folder for one call that opens a container for reading; see [`Folder::for_opening`].
+pub fn for_opening(folder: &Arc<dyn Folder>, names: &'static [&'static str]) -> Arc<dyn Folder> {
+    folder.for_opening(names).unwrap_or_else(|| folder.clone())
 }
 
 /// Returns `prefix` + `name` + `suffix`, the name of a companion file.

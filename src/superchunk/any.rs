@@ -92,6 +92,7 @@ impl Superchunk {
         mode: Mode,
         options: &Options,
     ) -> Result<Superchunk> {
+        let folder = &frame::for_opening(folder, mode);
         match frame::is_frame(folder, name, options)? {
             true => Frame::open_in(folder, name, mode, options).map(Superchunk::from),
             false => Bloscpack::open_in(folder, name, mode, options).map(Superchunk::from),

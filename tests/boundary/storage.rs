@@ -107,6 +107,27 @@ unsafe extern "C" fn remove(ctx: *mut c_void, name: *const c_char) -> i64 {
     files.lock().unwrap().remove(name).map_or(ENOENT, |_| 0)
 }
 
+unsafe extern "C" fn read_ranges(
+    ctx: *mut c_void,
+    ranges: *mut holdall_storage_range,
+    n: usize,
+) -> i64 {
+    // SAFETY: as the header says.
+    for range in unsafe { std::slice::from_raw_parts_mut(ranges, n) } {
+        // SAFETY: as the header says.
+        range.size = unsafe { size(ctx, range.name) };
+        let from = match range.at {
+            at if at < 0 => (range.size + at).max(0),
+            at => at,
+        };
+        if range.size >= 0 && range.n > 0 {
+            // SAFETY: as the header says.
+            unsafe { read_at(ctx, range.name, from as u64, range.dst, range.n) };
+        }
+    }
+    0
+}
+
 unsafe extern "C" fn list(
     ctx: *mut c_void,
     folder: *const c_char,
@@ -154,6 +175,7 @@ fn functions(ctx: *mut c_void) -> holdall_storage_functions {
         remove: Some(remove),
         list: Some(list),
         destroy: Some(destroy),
+        read_ranges: Some(read_ranges),
     }
 }
 

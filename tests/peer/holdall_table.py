@@ -135,7 +135,8 @@ STRUCTS = {
     "holdall_schunk_info": [("struct_size", "size"), ("format", "i32"), ("version", "i32"), ("typesize", "size"), ("chunk_size", "u64"), ("chunk_count", "u64"), ("nbytes", "u64"), ("stored_bytes", "u64"), ("codec", "i32"), ("level", "i32"), ("checksum", "i32"), ("is_sparse", "i32"), ("filter_count", "u32"), ("filters", "u8 8"), ("attr_count", "u32"), ("generation", "u64"), ("precision", "i32"), ("fixed_attr_count", "u32")],
     "holdall_chunk_info": [("struct_size", "size"), ("nbytes", "size"), ("stored_bytes", "size"), ("codec", "i32"), ("is_pending", "i32")],
     "holdall_bag_info": [("struct_size", "size"), ("format", "i32"), ("shard_count", "u32"), ("record_count", "u64"), ("stored_bytes", "u64"), ("codec", "i32"), ("checksum", "i32"), ("limits", "i32"), ("shards", "i32"), ("generation", "u64")],
-    "holdall_storage_functions": [("struct_size", "size"), ("ctx", "ptr void"), ("size", "ptr void"), ("read_at", "ptr void"), ("write_at", "ptr void"), ("truncate", "ptr void"), ("sync", "ptr void"), ("rename", "ptr void"), ("remove", "ptr void"), ("list", "ptr void"), ("destroy", "ptr void")],
+    "holdall_storage_range": [("name", "str"), ("at", "i64"), ("dst", "ptr void"), ("n", "size"), ("size", "i64")],
+    "holdall_storage_functions": [("struct_size", "size"), ("ctx", "ptr void"), ("size", "ptr void"), ("read_at", "ptr void"), ("write_at", "ptr void"), ("truncate", "ptr void"), ("sync", "ptr void"), ("rename", "ptr void"), ("remove", "ptr void"), ("list", "ptr void"), ("destroy", "ptr void"), ("read_ranges", "ptr void")],
 }
 
 CALLBACKS = {

@@ -255,6 +255,14 @@ struct holdall_bag_info
     generation::UInt64
 end
 
+struct holdall_storage_range
+    name::Cstring
+    at::Int64
+    dst::Ptr{Cvoid}
+    n::Csize_t
+    size::Int64
+end
+
 struct holdall_storage_functions
     struct_size::Csize_t
     ctx::Ptr{Cvoid}
@@ -267,6 +275,7 @@ struct holdall_storage_functions
     remove::Ptr{Cvoid}
     list::Ptr{Cvoid}
     destroy::Ptr{Cvoid}
+    read_ranges::Ptr{Cvoid}
 end
 
 holdall_version_number() =

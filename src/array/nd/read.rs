@@ -11,6 +11,7 @@ use super::selection_parts::{Lattice, Spans};
 use crate::blosc::Decoded;
 use crate::dtype::numpy_meta::Order;
 use crate::error::{Result, fail};
+use crate::io::MAX_FETCH;
 use crate::superchunk::chunks::{ChunkRequest, Chunks, Sink};
 use crate::{alloc, parallel};
 use std::ops::Range;
@@ -24,8 +25,6 @@ const PARALLEL_MIN: u64 = if cfg!(test) {
 /// Smaller boxes whose first block is cached are read by one thread: the others are probably cached
 /// as well, and waking threads takes longer than copying.
 const MAX_CACHED: u64 = 4 << 20;
-/// Content of the blocks of remote storage that are fetched together.
-const MAX_FETCH: u64 = 32 << 20;
 /// Maximum number of blocks per call of [`Chunks::read_blocks`].
 const BLOCKS_PER_CALL: usize = 4096;
 /// Number of units per thread, so that all threads finish at about the same time.

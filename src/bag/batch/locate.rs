@@ -191,9 +191,7 @@ impl Task<'_> {
     /// Reads the stored bytes of all records. Reads records with small gaps together.
     pub fn fetch(&mut self, budget: &Budget<'_>) -> Result<()> {
         let file = self.shard.file();
-        if file.bytes().is_some()
-            || (self.raw() && (file.is_in_memory() || file.object().is_some()))
-        {
+        if file.bytes().is_some() || (self.raw() && (file.is_in_memory() || file.is_remote())) {
             return Ok(());
         }
         self.read_ahead();

@@ -1,4 +1,4 @@
-//! Batches from object stores, where each read is a request: all reads of a batch are issued
+//! Batches of remote files, where each read is a request: all reads of a batch are issued
 //! together, first the limits, then the records. Tasks of other bags read on their own.
 //!
 //! A failed request is reported for the first record that needed it.
@@ -18,8 +18,8 @@ const NEAR: u64 = 16 << 10;
 /// Longer runs read their limits in one request, and do not cache them.
 const LONG: u64 = 64 << 10;
 
-fn is_object(shard: &Shard) -> bool {
-    shard.file().object().is_some()
+fn is_remote(shard: &Shard) -> bool {
+    shard.file().is_remote()
 }
 
 /// Returns the failure at the first position that needed the missing bytes, as far as that is
@@ -42,7 +42,7 @@ pub fn fetch_metadata<'a>(
     ranges: impl Iterator<Item = (&'a Shard, u64, u64)>,
     records: impl Iterator<Item = (usize, &'a Shard, u64)>,
 ) -> Result<(), Failure> {
-    let requested = ranges.filter(|(shard, first, last)| is_object(shard) && last - first <= LONG);
+    let requested = ranges.filter(|(shard, first, last)| is_remote(shard) && last - first <= LONG);
     let (shards, jobs): (Vec<&Shard>, Vec<_>) = requested
         .flat_map(|(shard, first, last)| {
             shard.metadata_ranges(first, last).map(move |p| (shard, p))
@@ -103,7 +103,7 @@ pub fn fetch_stored(tasks: &mut [Task<'_>], budget: &Budget<'_>) -> Result<(), F
     for (number, task) in tasks
         .iter_mut()
         .enumerate()
-        .filter(|(_, t)| is_object(t.shard))
+        .filter(|(_, t)| is_remote(t.shard))
     {
         task.find(budget).map_err(|error| Failure {
             out: task.out(0),
@@ -146,7 +146,7 @@ pub fn fetch_uncompressed(
         .iter_mut()
         .zip(slots)
         .enumerate()
-        .filter(|(_, (t, _))| t.raw() && is_object(t.shard))
+        .filter(|(_, (t, _))| t.raw() && is_remote(t.shard))
     {
         let mut parts = Vec::new();
         match slots {

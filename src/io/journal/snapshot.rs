@@ -352,7 +352,16 @@ impl<'a> Snapshot<'a> {
     /// Returns whether nothing was written since: the same journal (or none), the same files, the
     /// same lengths.
     fn is_current(&self) -> Result<bool> {
-        match self.is_unchanged() {
+        let folder = &self.container.folder;
+        folder.begin_check(&|| {
+            let mut names = vec![self.container.journal()];
+            let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            names.extend(opened.iter().map(|o| o.name.clone()));
+            names
+        });
+        let unchanged = self.is_unchanged();
+        folder.end_check();
+        match unchanged {
             Err(e) if e.status == Status::Missing => Ok(false),
             r => r,
         }

@@ -48,7 +48,7 @@ impl ObjectFile {
         let (meta, tail) = store.wait(tail(store, key, &path, &shown))?;
         let cache = ObjectCache::new();
         if !tail.is_empty() {
-            cache.insert_recent(meta.size - tail.len() as u64, tail);
+            cache.recent.insert(meta.size - tail.len() as u64, tail);
         }
         Ok(ObjectFile {
             store: store.clone(),
@@ -127,7 +127,7 @@ impl ObjectFile {
             if part.end() > self.meta.size {
                 return Err(self.too_short(part.at, part.dst.len()));
             }
-            let done = self.cache.copy_recent(part.at, part.dst);
+            let done = self.cache.recent.copy(part.at, part.dst);
             let rest = ReadRange {
                 at: part.at + done as u64,
                 dst: part.dst.at_mut(done..)?,
@@ -153,25 +153,12 @@ impl ObjectFile {
 
     /// Returns the parts of ranges that exist and are not cached, merged where they touch.
     pub(super) fn missing(&self, requested: &[Range<u64>]) -> Vec<Range<u64>> {
-        let mut missing: Vec<Range<u64>> = requested
-            .iter()
-            .map(|r| r.start..r.end.min(self.meta.size))
-            .filter(|r| !r.is_empty() && !self.cache.has_recent(r.start, r.end))
-            .collect();
-        missing.sort_unstable_by_key(|r| r.start);
-        let mut merged: Vec<Range<u64>> = Vec::new();
-        for range in missing {
-            match merged.last_mut() {
-                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-                _ => merged.push(range),
-            }
-        }
-        merged
+        self.cache.recent.missing(requested, self.meta.size)
     }
 
     /// Caches bytes that were read ahead.
     pub(super) fn insert_ahead(&self, at: u64, bytes: Vec<u8>) {
-        self.cache.insert_recent(at, bytes);
+        self.cache.recent.insert(at, bytes);
     }
 
     /// Returns runs of uncached pages of a range: the first page and the offset of the end. Ranges
@@ -179,7 +166,7 @@ impl ObjectFile {
     pub(super) fn missing_pages(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
         let to = to.min(self.meta.size);
         let mut runs: Vec<(u64, u64)> = Vec::new();
-        if from >= to || self.cache.has_recent(from, to) {
+        if from >= to || self.cache.recent.has(from, to) {
             return runs;
         }
         for page in (from / PAGE..=(to - 1) / PAGE).filter(|&page| !self.cache.has_page(page)) {
@@ -289,7 +276,7 @@ impl File for ObjectFile {
         runtime::same_process(self.process, &self.shown)?;
         let n = self.clip(at, dst.len());
         let dst = dst.at_mut(..n)?;
-        let (done, to) = (self.cache.copy_recent(at, dst), at.saturating_add(n as u64));
+        let (done, to) = (self.cache.recent.copy(at, dst), at.saturating_add(n as u64));
         let continues = self.cache.continues(at);
         self.cache.set_end(to);
         let (at, dst) = (at + done as u64, dst.at_mut(done..)?);
@@ -307,7 +294,7 @@ impl File for ObjectFile {
                 .get(..dst.len())
                 .into_iter()
                 .for_each(|b| dst.copy_from_slice(b));
-            self.cache.insert_recent(at, bytes);
+            self.cache.recent.insert(at, bytes);
         }
         Ok(n)
     }
@@ -324,7 +311,8 @@ impl File for ObjectFile {
         let mut done = self.cache.copy_pages(at, dst);
         done += self
             .cache
-            .copy_recent(at + done as u64, dst.at_mut(done..)?);
+            .recent
+            .copy(at + done as u64, dst.at_mut(done..)?);
         let (at, dst) = (at + done as u64, dst.at_mut(done..)?);
         if dst.is_empty() {
             return Ok(());
@@ -370,6 +358,10 @@ impl File for ObjectFile {
 
     fn identity(&self) -> u64 {
         identity(&self.meta)
+    }
+
+    fn is_remote(&self) -> bool {
+        true
     }
 
     fn object(&self) -> Option<&ObjectFile> {

@@ -4,15 +4,24 @@
 use super::header::{FIXED, Header, MAGIC, constants};
 use super::options::new_params;
 use super::parts::read_header;
-use super::storage::FrameStorage;
+use super::storage::{FrameStorage, LOOKED_FOR};
 use super::trailer::{TAIL, Trailer};
 use crate::blosc::Params;
 use crate::error::{Result, fail};
-use crate::io::{Access, File, Folder, locate};
+use crate::io::{self, Access, File, Folder, locate};
 use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::Mode;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Returns the folder for a call that opens a frame or another file in it.
+pub fn for_opening(folder: &Arc<dyn Folder>, mode: Mode) -> Arc<dyn Folder> {
+    match mode {
+        Mode::Read => io::for_opening(folder, LOOKED_FOR),
+        _ => folder.clone(),
+    }
+}
 
 /// Is this a frame (intact or corrupt), or the folder of one? `HOLDALL_OPT_FRAME_OFFSET` applies to frames
 /// only, so that its presence implies a frame. A file that cannot be read is an error.

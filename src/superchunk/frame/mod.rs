@@ -64,7 +64,7 @@ mod write;
 mod write_parallel;
 
 pub use create::NewFrame;
-pub use detect::{header_at, header_in, is_at, is_frame, take_requested_params};
+pub use detect::{for_opening, header_at, header_in, is_at, is_frame, take_requested_params};
 pub use handle::Frame;
 pub use repair::repair;
 #[cfg(any(test, feature = "internals"))]

@@ -5,6 +5,7 @@
 use super::index::entry::Entry;
 use super::read::{FrameReader, RequestedBlocks};
 use crate::error::Result;
+use crate::io::MAX_FETCH;
 use crate::superchunk::block_checksums;
 use crate::superchunk::chunks::ChunkRequest;
 
@@ -14,8 +15,6 @@ const MAX_CHUNKS: usize = 256;
 /// A complete chunk is fetched if no more bytes of it are not requested: a further request takes
 /// longer.
 const MAX_WASTE: u64 = 512 << 10;
-/// Maximum number of bytes that are fetched at once. The cache of an object has room for them.
-const MAX_FETCH: u64 = 32 << 20;
 
 impl FrameReader {
     /// Announces the reads of the requests for stored chunks, unless the first of them is in the page
@@ -60,7 +59,7 @@ impl FrameReader {
     /// Returns whether each read is a request.
     pub(super) fn is_remote(&self) -> bool {
         let main = self.files.main.as_ref();
-        main.is_some_and(|file| !self.files.storage.sparse && file.object().is_some())
+        main.is_some_and(|file| !self.files.storage.sparse && file.is_remote())
     }
 
     /// Fetches what the requests read: first the block tables of all chunks together, or all of a

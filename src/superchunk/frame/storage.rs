@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// The file in a folder that holds everything except the chunks.
 const INDEX: &str = "chunks.b2frame";
+/// The files that opening for reading looks for.
+pub const LOOKED_FOR: &[&str] = &["", INDEX, ".holdall-journal"];
 const CHUNK: &str = ".chunk";
 
 /// The location of a frame: a file, or a folder with one file per chunk.
