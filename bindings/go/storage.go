@@ -8,6 +8,7 @@ package holdall
 // typedef int (*holdall_go_each)(void *, const char *);
 // extern int64_t holdallGoSize(void *, char *);
 // extern int64_t holdallGoReadAt(void *, char *, uint64_t, void *, size_t);
+// extern int64_t holdallGoReadRanges(void *, holdall_storage_range *, size_t);
 // extern int64_t holdallGoList(void *, char *, holdall_go_each, void *);
 // extern void holdallGoDestroy(void *);
 //
@@ -18,7 +19,7 @@ package holdall
 // static inline int64_t go_list(void *ctx, const char *folder, holdall_go_each each, void *arg) {
 //     return holdallGoList(ctx, (char *)folder, each, arg);
 // }
-// static inline holdall_status go_storage(void *ctx, int lists, holdall_storage **out, holdall_error *err) {
+// static inline holdall_status go_storage(void *ctx, int lists, int ranges, holdall_storage **out, holdall_error *err) {
 //     holdall_storage_functions f = {0};
 //     f.struct_size = sizeof f;
 //     f.ctx = ctx;
@@ -26,6 +27,7 @@ package holdall
 //     f.read_at = go_read_at;
 //     f.list = lists ? go_list : NULL;
 //     f.destroy = holdallGoDestroy;
+//     f.read_ranges = ranges ? holdallGoReadRanges : NULL;
 //     return holdall_storage_from_functions(&f, out, err);
 // }
 // static inline int go_each(holdall_go_each each, void *arg, const char *name) { return each(arg, name); }
@@ -59,6 +61,30 @@ type Storage interface {
 // of the storage.
 type Lister interface {
 	List(folder string) ([]string, error)
+}
+
+// RangeReader is an optional interface of a Storage in which each call takes long, such as a server.
+// Frames and bags are then opened and read with few calls of ReadRanges, and the other methods are
+// called for what is left.
+type RangeReader interface {
+	// ReadRanges reads ranges, at once or one by one, and sets Size or Err of each. An error fails all.
+	ReadRanges(ranges []StorageRange) error
+}
+
+// StorageRange is a range of a file, for ReadRanges.
+type StorageRange struct {
+	// Name is that of the file.
+	Name string
+	// At is the offset. If it is negative, it is counted from the end of the file, and the range begins
+	// at 0 if the file is shorter.
+	At int64
+	// Data is the destination of the bytes that the file has of the range; it may be empty.
+	Data []byte
+	// Size is to be set to the size of the file in bytes, unless Err is set.
+	Size int64
+	// Err is to be set if the range cannot be read: to one that matches fs.ErrNotExist if the file does
+	// not exist.
+	Err error
 }
 
 // Memory is a Storage with one file, "". The bytes must not change while a container is open.
@@ -213,11 +239,14 @@ func (m *MemoryFiles) share(out **C.holdall_storage, c *call) C.holdall_status {
 func newStorage(storage Storage, out **C.holdall_storage, c *call) (*callback, C.holdall_status) {
 	f := newCallback(storage)
 	runtime.SetFinalizer(f, nil)
-	lists := C.int(0)
+	lists, ranges := C.int(0), C.int(0)
 	if _, is := storage.(Lister); is {
 		lists = 1
 	}
-	status := C.go_storage(f.ctx, lists, out, &c.err)
+	if _, is := storage.(RangeReader); is {
+		ranges = 1
+	}
+	status := C.go_storage(f.ctx, lists, ranges, out, &c.err)
 	if status != C.HOLDALL_OK {
 		holdallGoDestroy(f.ctx)
 	}
@@ -238,6 +267,12 @@ func asked(ctx unsafe.Pointer, f func(storage Storage) (int64, error)) (result C
 	if err == nil {
 		return C.int64_t(n)
 	}
+	return negated(to, err)
+}
+
+// negated returns -errno of an error, which is stored for the error of the call unless it says that
+// a file does not exist.
+func negated(to *failed, err error) C.int64_t {
 	if errors.Is(err, fs.ErrNotExist) {
 		return -C.int64_t(syscall.ENOENT)
 	}
@@ -263,6 +298,33 @@ func holdallGoReadAt(ctx unsafe.Pointer, name *C.char, at C.uint64_t, dst unsafe
 			err = nil
 		}
 		return int64(have), err
+	})
+}
+
+//export holdallGoReadRanges
+func holdallGoReadRanges(ctx unsafe.Pointer, ranges *C.holdall_storage_range, n C.size_t) C.int64_t {
+	to := (*(*cgo.Handle)(ctx)).Value().(*failed)
+	return asked(ctx, func(s Storage) (int64, error) {
+		requested := unsafe.Slice(ranges, int(n))
+		all := make([]StorageRange, len(requested))
+		for i, r := range requested {
+			all[i] = StorageRange{
+				Name: C.GoString(r.name),
+				At:   int64(r.at),
+				Data: unsafe.Slice((*byte)(r.dst), int(r.n)),
+			}
+		}
+		if err := s.(RangeReader).ReadRanges(all); err != nil {
+			return 0, err
+		}
+		for i, read := range all {
+			if read.Err != nil {
+				requested[i].size = negated(to, read.Err)
+			} else {
+				requested[i].size = C.int64_t(read.Size)
+			}
+		}
+		return 0, nil
 	})
 }
 

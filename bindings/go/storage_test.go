@@ -4,10 +4,12 @@ package holdall
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -57,6 +59,64 @@ func (f folder) List(name string) (names []string, err error) {
 		names = append(names, entry.Name())
 	}
 	return names, err
+}
+
+// server is a folder that is read by few calls.
+type server struct {
+	folder
+	calls *atomic.Int64
+}
+
+func (s server) ReadRanges(ranges []StorageRange) error {
+	s.calls.Add(1)
+	if s.fails != nil {
+		return s.fails
+	}
+	for i := range ranges {
+		r := &ranges[i]
+		r.Size, r.Err = s.Size(r.Name)
+		if r.Err != nil {
+			continue
+		}
+		at := r.At
+		if at < 0 {
+			at += r.Size
+		}
+		if at < 0 {
+			at = 0
+		}
+		if _, err := s.folder.ReadAt(r.Name, r.Data, at); err != io.EOF {
+			r.Err = err
+		}
+	}
+	return nil
+}
+
+func TestStorageThatReadsRanges(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.bagz")
+	w := must(WriteBag(path, Create))
+	for i := 0; i < 5000; i++ {
+		done(t, w.Append([]byte(strconv.Itoa(i))))
+	}
+	done(t, w.Commit())
+	done(t, w.Close())
+	storage := server{folder{path, new(atomic.Int64), nil}, new(atomic.Int64)}
+	bag := must(OpenBag("", UseStorage(storage), Compress(CodecZstd)))
+	records := must(bag.ReadIndices([]uint64{4999, 7, 2500, 0}))
+	if string(records.Bytes(1)) != "7" {
+		t.Fatal(records.Bytes(1))
+	}
+	done(t, bag.Close())
+	if calls := storage.calls.Load(); calls < 2 || calls > 5 {
+		t.Fatal(calls)
+	}
+	storage.fails = errors.New("no network")
+	_, err := OpenBag("", UseStorage(storage), Compress(CodecZstd))
+	is(t, err, storage.fails)
+	storage.fails = nil
+	storage.path += "-no"
+	_, err = OpenBag("", UseStorage(storage), Compress(CodecZstd))
+	is(t, err, ErrMissing)
 }
 
 func TestStorageOfAFolder(t *testing.T) {

@@ -202,8 +202,42 @@ struct Memory : storage_functions {
     }
 };
 
+// The same, read by few calls.
+struct Server : Memory {
+    int calls = 0;
+
+    bool reads_ranges() const override { return true; }
+    void read_ranges(holdall_storage_range *ranges, std::size_t n) override
+    {
+        calls++;
+        for (std::size_t i = 0; i < n; i++) {
+            const auto at = files.find(ranges[i].name);
+            if (broken)
+                throw Mine{5};
+            ranges[i].size = at == files.end() ? -ENOENT : static_cast<std::int64_t>(at->second.size());
+            if (at == files.end() || ranges[i].n == 0)
+                continue;
+            const std::int64_t from = ranges[i].at < 0 ? ranges[i].at + ranges[i].size : ranges[i].at;
+            at->second.copy(static_cast<char *>(ranges[i].dst), ranges[i].n, from < 0 ? 0 : static_cast<std::size_t>(from));
+        }
+    }
+};
+
 void storages()
 {
+    auto server = std::make_shared<Server>();
+    const options on_server = options().storage(storage(server));
+    {
+        bag_writer w("", mode::create, on_server);
+        for (int i = 0; i < 100; i++)
+            w.append(std::to_string(i));
+        w.commit();
+    }
+    server->calls = 0;
+    EXPECT(bag("", on_server).read(42) == "42" && server->calls == 2);
+    server->broken = true;
+    failure(HOLDALL_E_CALLBACK, [&] { bag gone("", on_server); });
+
     auto memory = std::make_shared<Memory>();
     {
         bag_writer w("", mode::create, options().storage(storage(memory)));

@@ -33,6 +33,11 @@ public:
     // Calls `each` with the name of each file in a folder, until it returns false.
     virtual void list(const char *, const std::function<bool(const char *)> &) { refuse(); }
 
+    // Whether read_ranges() is there: for storage in which each call takes long.
+    virtual bool reads_ranges() const { return false; }
+    // Reads ranges, at once or one by one, and sets the size of each, or -errno.
+    virtual void read_ranges(holdall_storage_range *, std::size_t) { refuse(); }
+
 private:
     [[noreturn]] static void refuse() { throw std::system_error(std::make_error_code(std::errc::operation_not_supported)); }
 };
@@ -85,6 +90,10 @@ struct storage_table {
     static std::int64_t list(void *ctx, const char *folder, int (*each)(void *, const char *), void *arg)
     {
         return run(ctx, [&](storage_functions &s) { return s.list(folder, [&](const char *name) { return each(arg, name) == 0; }), 0; });
+    }
+    static std::int64_t read_ranges(void *ctx, holdall_storage_range *ranges, std::size_t n)
+    {
+        return run(ctx, [&](storage_functions &s) { return s.read_ranges(ranges, n), 0; });
     }
     static void destroy(void *ctx) { delete static_cast<std::shared_ptr<storage_functions> *>(ctx); }
 };
@@ -149,6 +158,8 @@ public:
             f.rename = table::rename;
             f.remove = table::remove;
         }
+        if (from->reads_ranges())
+            f.read_ranges = table::read_ranges;
         auto owned = std::make_unique<std::shared_ptr<storage_functions>>(std::move(from));
         f.ctx = owned.get();
         detail::call(holdall_storage_from_functions, &f, put());

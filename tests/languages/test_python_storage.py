@@ -59,6 +59,30 @@ class Long(holdall.Memory):
         return super().read_at(name, at, n) + b"x" * self.more
 
 
+class Server(Files):
+    """Files that are read by few calls."""
+
+    def __init__(self, files):
+        super().__init__()
+        self.files, self.calls = files, 0
+        self.change = list
+
+    def read_ranges(self, ranges):
+        self.calls += 1
+        return self.change(self._read(*each) for each in ranges)
+
+    def _read(self, name, at, n):
+        if name not in self.files:
+            return None
+        size = self.size(name)
+        start = max(at + size, 0) if at < 0 else at
+        return size, super().read_at(name, start, n)
+
+    def read_at(self, name, at, n):
+        self.calls += 1
+        return super().read_at(name, at, n)
+
+
 class Storage(Case):
     def tearDown(self):
         gc.collect()
@@ -93,6 +117,41 @@ class Storage(Case):
         self.assertEqual(some[0], b"999")  # the slice has the storage when the bag is closed
         with self.assertRaises(ValueError):
             holdall.Array([Files(), Files()])
+
+    def test_ranges_are_read_by_few_calls(self):
+        memory, field = Files(), np.arange(60000.0).reshape(200, 300)
+        holdall.Array.save(memory, field, chunk_shape=(50, 70))
+        server = Server(memory.files)
+        with holdall.Array(server) as a:
+            self.assertEqual(server.calls, 2)
+            np.testing.assert_array_equal(a[20:180, 30:200], field[20:180, 30:200])
+        self.assertLessEqual(server.calls, 4)
+        records = [b"record %d" % i * 9 for i in range(5000)]
+        for codec in ("none", "zstd"):
+            memory = Files()
+            with holdall.BagWriter(memory, codec=codec) as writer:
+                writer.extend(records)
+                writer.commit()
+            server = Server(memory.files)
+            with holdall.Bag(server, codec=codec) as bag:
+                self.assertEqual(list(bag[::100]), records[::100])
+            self.assertLessEqual(server.calls, 5)
+
+    def test_wrong_ranges_are_errors(self):
+        memory = Files()
+        holdall.Array.save(memory, np.arange(5))
+        server = Server(memory.files)
+        for change, error in [
+            (lambda results: list(results)[1:], ValueError),
+            (lambda results: [result and (result[0], result[1] + b"x") for result in results], ValueError),
+            (lambda results: [result and result[0] for result in results], TypeError),
+            (lambda results: 1 / 0, ZeroDivisionError),
+        ]:
+            server.change = change
+            with self.assertRaises(error):
+                holdall.Array(server)
+        with self.assertRaises(FileNotFoundError):
+            holdall.Array(Server({}))
 
     def test_copies_into_storage(self):
         array, schunk, table = Files(), Files(), Files()

@@ -1,13 +1,20 @@
 # Storages that replace a path: bytes in memory, or Julia functions that the library calls to read.
 
 """
-    Storage(size, read_at)
+    Storage(size, read_at; read_ranges = nothing)
 
 A read-only storage: the library calls its functions instead of accessing files by path. `Bag`,
 `Schunk`, `ChunkedArray` and `Table` accept a storage in place of a path.
 
 - `size(name)` returns the size of a file in bytes, or `nothing` if it does not exist.
 - `read_at(name, at, n)` returns n bytes at offset `at` (from 0); fewer only at the end of the file.
+
+- `read_ranges(ranges)` reads ranges, at once or one by one, for a storage in which each call takes
+  long, such as a server: frames and bags are then opened and read with few calls. A range is a tuple
+  of a name, an offset, and a number of bytes, which may be 0. A negative offset is counted from the
+  end of the file; the range begins at 0 if the file is shorter. It returns for each range a tuple of
+  the size of the file in bytes and the bytes that the file has of the range, or `nothing` if the file
+  does not exist.
 
 A container of one file has the name "". The functions run on the calling thread, unless the option
 `threads` is set. If a function throws, the call of the library fails with a `HoldallError`.
@@ -18,7 +25,10 @@ the records of a bag are compressed. If they are, set `codec = :zstd`.
 struct Storage
     size::Any
     read_at::Any
+    read_ranges::Any
 end
+
+Storage(size, read_at; read_ranges = nothing) = Storage(size, read_at, read_ranges)
 
 Storage(bytes::AbstractVector{UInt8}) =
     Storage(name -> name == "" ? length(bytes) : nothing, (name, at, n) -> view(bytes, at+1:min(at + n, length(bytes))))
@@ -45,6 +55,29 @@ function storage_read_at(ctx::Ptr{Cvoid}, name::Cstring, at::UInt64, dst::Ptr{Cv
     end
 end
 
+function storage_read_ranges(ctx::Ptr{Cvoid}, ranges::Ptr{holdall_storage_range}, n::Csize_t)::Int64
+    try
+        requested = unsafe_wrap(Vector{holdall_storage_range}, ranges, n)
+        results = storage_of(ctx).read_ranges([(unsafe_string(r.name), r.at, Int(r.n)) for r in requested])
+        length(results) == n || return FAILED
+        for (i, (r, result)) in enumerate(zip(requested, results))
+            size = result === nothing ? NO_FILE : take_range(r, result...)
+            requested[i] = holdall_storage_range(r.name, r.at, r.dst, r.n, size)
+        end
+        return 0
+    catch
+        return FAILED
+    end
+end
+
+"Copies the bytes that were read of a range, and returns the size of the file."
+function take_range(requested::holdall_storage_range, size, bytes)
+    from = requested.at < 0 ? max(size + requested.at, 0) : requested.at
+    length(bytes) == clamp(size - from, 0, Int(requested.n)) || return FAILED
+    copyto!(unsafe_wrap(Vector{UInt8}, Ptr{UInt8}(requested.dst), length(bytes)), bytes)
+    return Int64(size)
+end
+
 # The storages that the library may call. The key is a number that the library gets as ctx pointer.
 # storage_destroy removes an entry when no handle uses the storage any more.
 const used = Dict{UInt,Storage}()
@@ -64,8 +97,10 @@ function storage_handle(storage::Storage)
     size = @cfunction(storage_size, Int64, (Ptr{Cvoid}, Cstring))
     read_at = @cfunction(storage_read_at, Int64, (Ptr{Cvoid}, Cstring, UInt64, Ptr{Cvoid}, Csize_t))
     destroy = @cfunction(storage_destroy, Cvoid, (Ptr{Cvoid},))
+    read_ranges = @cfunction(storage_read_ranges, Int64, (Ptr{Cvoid}, Ptr{holdall_storage_range}, Csize_t))
     functions = holdall_storage_functions(
-        sizeof(holdall_storage_functions), Ptr{Cvoid}(number), size, read_at, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, destroy)
+        sizeof(holdall_storage_functions), Ptr{Cvoid}(number), size, read_at, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, destroy,
+        storage.read_ranges === nothing ? C_NULL : read_ranges)
     return opened(holdall_storage_from_functions, holdall_storage, holdall_storage_free, Ref(functions))
 end
 

@@ -231,6 +231,20 @@ mktempdir() do folder
         @test length(Bag([Storage(bytes), Storage(bytes)]; codec = :zstd)) == 4
         asked = Storage(name -> name == "" ? length(bytes) : nothing, (name, at, n) -> error("no cable"))
         @test_throws HoldallError Bag(asked)
+        calls = Ref(0)
+        function ranges(all)
+            calls[] += 1
+            return map(all) do (name, at, n)
+                name == "" || return nothing
+                start = at < 0 ? max(at + length(bytes), 0) : at
+                return (length(bytes), bytes[start+1:min(start + n, length(bytes))])
+            end
+        end
+        server = Storage(asked.size, asked.read_at; read_ranges = ranges)
+        @test String(Bag(server; codec = :zstd)[2]) == "b"
+        @test calls[] == 2
+        server = Storage(asked.size, asked.read_at; read_ranges = all -> [])
+        @test_throws HoldallError Bag(server)
     end
     @testset "streams of chunks" begin
         content = repeat(UInt8[1, 2, 3], 50_000)

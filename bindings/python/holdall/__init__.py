@@ -40,7 +40,7 @@ from ._native import (
 )  # fmt: skip
 from ._parts import ArrayPart, BagPart, TablePart, commit_parts, discard_parts, list_parts
 from ._schunks import Schunk, SchunkStream
-from ._storage import Storage
+from ._storage import RangeStorage, Storage
 from ._tables import Table
 from ._whole import Fault, identify, repair, verify
 
@@ -52,7 +52,7 @@ collections.abc.Sequence.register(Records)
 # BufferError, IOError, MemoryError and TypeError are omitted: `import *` must not shadow a builtin.
 __all__ = [
     "Array", "ArrayInfo", "ArrayPart", "Bag", "BagInfo", "BagPart", "BagWriter", "ChunkInfo",
-    "DamageWarning", "Error", "Fault", "Index", "Memory", "MemoryFiles", "Records", "RepairResult",
+    "DamageWarning", "Error", "Fault", "Index", "Memory", "MemoryFiles", "RangeStorage", "Records", "RepairResult",
     "Schunk", "SchunkInfo", "SchunkStream", "Split", "Storage", "Stream", "Table", "TableInfo",
     "TablePart", "UncommittedWarning", "VerifyResult", "commit_parts", "discard_parts", "identify",
     "list_parts", "repair", "train_dictionary", "verify", "version", "ArgumentError", "BusyError",

@@ -1,6 +1,6 @@
 """Storages: objects whose methods the library calls instead of accessing files by path."""
 
-from typing import Iterable, Protocol
+from typing import Iterable, Optional, Protocol
 
 
 class Storage(Protocol):
@@ -54,3 +54,18 @@ class Storage(Protocol):
 
     def list(self, folder: str) -> Iterable[str]:
         """Returns the names of the files in a folder."""
+
+
+class RangeStorage(Storage, Protocol):
+    """A storage in which each call takes long, such as a server."""
+
+    def read_ranges(self, ranges: list[tuple[str, int, int]]) -> Iterable[Optional[tuple[int, bytes]]]:
+        """Reads ranges, at once or one by one.
+
+        A range is a name, an offset, and a number of bytes. A negative offset is counted from the end
+        of the file; the range begins at 0 if the file is shorter. The number of bytes may be 0.
+
+        Returns for each range the size of the file in bytes, and the bytes that the file has of the
+        range; None if the file does not exist. Frames and bags are then opened and read with few
+        calls, and `size` and `read_at` are called for what is left.
+        """

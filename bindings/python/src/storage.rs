@@ -2,7 +2,7 @@
 
 use crate::buffers::{Buffer, Bytes, bytes};
 use crate::errors::{Callbacks, Raised, exception, store};
-use holdall::{Location, MemoryStorage, Storage};
+use holdall::{Location, MemoryStorage, Storage, StorageRange};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -69,8 +69,11 @@ fn storage(value: &Bound<'_, PyAny>, callbacks: &mut Callbacks) -> PyResult<Opti
     if !value.hasattr("read_at")? {
         return Ok(None);
     }
-    let (object, raised) = (value.clone().unbind(), callbacks.add());
-    Ok(Some(Location::storage(PythonStorage { object, raised })))
+    Ok(Some(Location::storage(PythonStorage {
+        object: value.clone().unbind(),
+        raised: callbacks.add(),
+        reads_ranges: value.hasattr("read_ranges")?,
+    })))
 }
 
 struct Content(pyo3::pybacked::PyBackedBytes);
@@ -85,6 +88,7 @@ impl AsRef<[u8]> for Content {
 struct PythonStorage {
     object: Py<PyAny>,
     raised: Raised,
+    reads_ranges: bool,
 }
 
 impl PythonStorage {
@@ -190,6 +194,58 @@ impl Storage for PythonStorage {
             |names| names.try_iter()?.map(|name| name?.extract()).collect(),
         )
     }
+
+    fn reads_ranges(&self) -> bool {
+        self.reads_ranges
+    }
+
+    fn read_ranges(&self, ranges: &mut [StorageRange<'_>]) -> std::io::Result<()> {
+        let requests: Vec<_> = ranges.iter().map(|r| (r.name, r.at, r.dst.len())).collect();
+        self.call(
+            "read_ranges",
+            |py| arguments(py, (PyList::new(py, requests)?,)),
+            |results| {
+                let mut results = results.try_iter()?;
+                for range in ranges {
+                    let result = results.next().ok_or_else(|| {
+                        PyValueError::new_err("read_ranges() returned too few results")
+                    })??;
+                    take_range(range, &result)?;
+                }
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Takes what `read_ranges` of a Python storage returned for a range: size and bytes, or None.
+fn take_range(range: &mut StorageRange<'_>, result: &Bound<'_, PyAny>) -> PyResult<()> {
+    if result.is_none() {
+        range.size = Err(Error::from(ErrorKind::NotFound));
+        return Ok(());
+    }
+    let (size, data): (u64, Bound<'_, PyAny>) = result.extract()?;
+    let data = bytes(&data)?;
+    let data = data.as_ref();
+    let from = match u64::try_from(range.at) {
+        Ok(at) => at,
+        Err(_) => size.saturating_sub(range.at.unsigned_abs()),
+    };
+    let expected = size.saturating_sub(from).min(range.dst.len() as u64);
+    match range.dst.get_mut(..data.len()) {
+        Some(dst) if data.len() as u64 == expected => dst.copy_from_slice(data),
+        _ => {
+            let message = format!(
+                "{:?}: read_ranges() returned {} bytes at {} (expected {expected} of {size})",
+                range.name,
+                data.len(),
+                range.at
+            );
+            return Err(PyValueError::new_err(message));
+        }
+    }
+    range.size = Ok(size);
+    Ok(())
 }
 
 /// A read-only storage of one file in memory.
