@@ -124,6 +124,38 @@ class Bags(Case):
                             write(at, FEW[1:], h.REPLACE)
                             self.assertEqual(records(at), FEW[1:])
 
+    def test_dictionaries_are_stored_with_the_records(self):
+        content = [b'{"id": %d, "city": "%s"}' % (i, b"Osaka" * (i % 3)) for i in range(20_000)]
+        automatic = dict(bag_dictionary=h.BAG_DICTIONARY_AUTO)
+        for store in STORES:
+            at = store + self.prefix
+            for name, files in (("a.bagz", 1), ("s@2.bagz", 2)):
+                write(at + name, content, **automatic)
+                asked()
+                with h.Bag(at + name) as bag:
+                    opened = len(asked())
+                    dictionary = bag.dictionary()
+                    self.assertEqual(bag.read(12_345), content[12_345])
+                    self.assertLessEqual(len(asked()), 4 * files)
+                    self.assertEqual(list(bag.read_range()), content)
+                self.assertLessEqual(opened, 3 * files)
+                self.assertGreater(len(dictionary), 1000)
+                # a part of a set has the dictionary, and so is complete alone
+                if files > 1:
+                    self.assertEqual(records(at + "s-00001-of-00002.bagz"), content[1::2])
+            write(at + "no.bagz", content)
+            sizes = [len(http("GET", where(at + name))) for name in ("a.bagz", "no.bagz")]
+            self.assertLess(sizes[0], sizes[1] * 0.8)
+            # a bit of the dictionary is wrong: its checksum says so, and those of the records
+            whole = bytearray(http("GET", where(at + "a.bagz")))
+            begin = whole.find(dictionary[-1000:])
+            self.assertGreater(begin, 0)
+            whole[begin + 500] ^= 1
+            http("PUT", where(at + "broken.bagz"), bytes(whole))
+            self.fails(h.E_CHECKSUM, lambda: records(at + "broken.bagz"))
+            with h.Bag(at + "broken.bagz") as bag:
+                self.fails(h.E_CHECKSUM, bag.dictionary, "dictionary")
+
     def test_names_are_escaped(self):
         for scheme in ("gs", "s3"):
             for name in ("br[1]*?.bag", "per%20cent.bag", "sp ace/ü+&=#.bag", "a@0.bag"):
