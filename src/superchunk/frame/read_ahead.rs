@@ -12,9 +12,9 @@ use crate::superchunk::chunks::ChunkRequest;
 /// Maximum number of bytes, and of chunks, that are announced at once.
 const MAX_BYTES: u64 = 16 << 20;
 const MAX_CHUNKS: usize = 256;
-/// A complete chunk is fetched if no more bytes of it are not requested: a further request takes
-/// longer.
-const MAX_WASTE: u64 = 512 << 10;
+/// A complete chunk is fetched if no more bytes of it are not requested: otherwise its blocks take
+/// another round trip after its block table.
+const MAX_WASTE: u64 = 1 << 20;
 
 impl FrameReader {
     /// Announces the reads of the requests for stored chunks, unless the first of them is in the page
