@@ -18,7 +18,7 @@ group() {
     @cloud) echo make cargo cc venv ;;
     @packages) echo make cargo cargo-c cc cmake pkg-config musl dpkg-deb ;;
     @static) echo make cargo cc musl ;;
-    @bench) echo make cargo cc cmake venv lmdb zstd ;;
+    @bench) echo make cargo cc cmake venv lmdb zstd fio ;;
     @*) echo "need.sh: no group $1" >&2 && exit 2 ;;
     *) echo "$1" ;;
     esac

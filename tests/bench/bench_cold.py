@@ -10,15 +10,17 @@ Each time includes opening, reading and closing, after all files of the measured
 dropped from the cache; pages that stay there nevertheless are counted. The bytes are those that the
 system has read for the process (/proc/PID/io), including read-ahead. "the same bytes alone" repeats
 only the system calls with which holdall read; "its files alone" reads the complete files to one
-buffer. The disk may have a cache of its own in the machine, which cannot be dropped: the bytes are
+buffer; "fio alone" reads as many pages as holdall at random, 128 at a time, past the cache. The disk may have a cache of its own in the machine, which cannot be dropped: the bytes are
 more reliable than the seconds.
 """
 
 import ctypes
 import functools
+import json
 import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import time
 
@@ -43,7 +45,7 @@ KIND, CODEC, THREADS = "cold", "lz4", 2
 SHAPE, CHUNKS, BLOCKS = (256, 320, 320), (64, 80, 80), (4, 80, 80)
 RECORDS, SOME = 200_000, 1_000
 ROWS = 12_000_000
-ALONE, FILES = "the same bytes alone", "its files alone"
+ALONE, FILES, FIO = "the same bytes alone", "its files alone", "fio alone"
 # compared with the first of the others: the speedup, and the ratio of requested bytes
 GOALS = dict(time=1, bytes=1.2)
 TRIES = 20
@@ -117,6 +119,18 @@ def read_bytes(pid):
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("read_bytes"))
 
 
+def fio_seconds(path, pages):
+    """Returns the seconds in which fio reads so many random pages of a file."""
+    repeats = 5  # fio counts milliseconds
+    command = [
+        "fio", "--name=pages", f"--filename={path}", "--readonly", "--rw=randread", f"--bs={PAGE}",
+        "--direct=1", "--ioengine=libaio", "--iodepth=128", "--norandommap", "--output-format=json",
+        f"--number_ios={repeats * pages}",
+    ]  # fmt: skip
+    done = subprocess.run(command, check=True, capture_output=True)
+    return pages / json.loads(done.stdout)["jobs"][0]["read"]["iops"]
+
+
 class Cold:
     """Calls that are timed after their files were dropped. Records the bytes requested from the
     disk, and the pages that had stayed."""
@@ -137,7 +151,7 @@ class Cold:
 
         return cold
 
-    def row(self, what, path, command, theirs, alone=ALONE, nbytes=0):
+    def row(self, what, path, command, theirs, alone=ALONE, nbytes=0, scattered=False):
         """`command` makes the command of holdall from a path and the kind of I/O; `theirs` are
         calls by name, each with its path."""
         ways = {
@@ -171,6 +185,9 @@ class Cold:
             ways[FILES] = self.call(
                 (what, FILES), path, lambda: timed(lambda: [read_same(f) for f in files_of(path)])
             )
+        if scattered:
+            # the bytes are those of the calls before
+            ways[FIO] = lambda: fio_seconds(path, int(self.median_of(what, "holdall")) // PAGE)
         return Row(
             what, ways, own, GOALS["time"], nbytes, shown=("mapped", "mapped, Python")
         )
@@ -180,8 +197,11 @@ class Cold:
         some = ", ".join(f"{pages} of {what} ({way})" for (what, way), pages in self.stayed.items())
         return f"pages stayed there all the same, {some}" if some else "no page stayed there"
 
+    def median_of(self, what, way):
+        return statistics.median(self.asked[what, way])
+
     def median(self, row, way):
-        return statistics.median(self.asked[row.what, way])
+        return self.median_of(row.what, way)
 
     def goals(self, rows):
         """Compares with the first of the others, which reads the same file."""
@@ -197,9 +217,10 @@ class Cold:
     def table(self, rows):
         lines = []
         for row in rows:
-            mb = {way: f"{self.median(row, way) / 1e6:.3f}" for way in (*row.theirs, *row.ours)}
+            ways = (way for way in (*row.theirs, *row.ours) if way != FIO)
+            mb = {way: f"{self.median(row, way) / 1e6:.3f}" for way in ways}
             peers = ", ".join(f"{way} {mb[way]}" for way in row.theirs if "alone" not in way)
-            limit = next((mb[way] for way in row.theirs if "alone" in way), "")
+            limit = next((mb[way] for way in mb if "alone" in way), "")
             lines.append([row.what, peers, limit, mb["holdall"], mb["mapped"]])
         return table(["MB read from disk", "others", "alone", "holdall", "mapped"], lines)
 
@@ -300,6 +321,7 @@ def bag_rows(cold, folder):
                 ),
                 {"bagz": (path, of_bagz), "LMDB": (other, lambda which=which: of_lmdb(which))},
                 nbytes=0 if count else data.bytes,
+                scattered=count > 1,
             )
 
 

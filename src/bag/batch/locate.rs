@@ -191,10 +191,13 @@ impl Task<'_> {
     /// Reads the stored bytes of all records. Reads records with small gaps together.
     pub fn fetch(&mut self, budget: &Budget<'_>) -> Result<()> {
         let file = self.shard.file();
-        if file.bytes().is_some() || (self.raw() && (file.is_in_memory() || file.is_remote())) {
+        if file.bytes().is_some() || (self.raw() && file.is_remote()) {
             return Ok(());
         }
         self.read_ahead();
+        if self.raw() && file.is_in_memory() {
+            return Ok(());
+        }
         let mut k = 0;
         while let Some(group) = self.next_group(&mut k) {
             budget.check_cancelled()?;
