@@ -3,8 +3,8 @@
 use std::ops::{Deref, DerefMut};
 use std::ptr;
 
-/// Minimum number of pages of a [`PageBuffer`], so that its last page wastes little.
-const MIN_PAGES: usize = 4;
+/// Minimum number of pages of a [`PageBuffer`]: fewer take longer to map than to decode into.
+const MIN_PAGES: usize = 16;
 
 /// Returns whether the process could map so many bytes now.
 pub fn is_memory_free(bytes: usize) -> bool {
