@@ -272,9 +272,7 @@ fn unsupported_features_are_not_reported_as_corrupt() {
         ("p_proxy.b2nd", "proxy-source"),
         ("p_proxy.b2frame", "proxy-source"),
     ];
-    let blocks = ["vlblocks-lz4-fixed-3.0.0.b2frame", "v_batcharray.b2frame"]
-        .map(|name| (name, "variable length"));
-    for (name, message) in known.into_iter().chain(blocks) {
+    for (name, message) in known {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("unsupported-{}-{name}", std::process::id()));
         let bytes = fs::read(common::own().join("b2nd").join(name)).unwrap();
@@ -302,6 +300,41 @@ fn unsupported_features_are_not_reported_as_corrupt() {
                 e.status
             );
         }
+        assert!(fs::read(&path).unwrap() == bytes, "{name} was changed");
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn blocks_of_variable_length_are_read() {
+    for name in ["vlblocks-lz4-fixed-3.0.0", "v_batcharray"] {
+        let file = |end| common::own().join("b2nd").join(format!("{name}.{end}"));
+        let expected = fs::read(file("expected.bin")).unwrap();
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("variable-{}-{name}.b2frame", std::process::id()));
+        let bytes = fs::read(file("b2frame")).unwrap();
+        fs::write(&path, &bytes).unwrap();
+        let none = Options::new();
+        let open = |mode| Frame::open(path.as_os_str(), mode, &none);
+        let frame = open(Mode::Read).unwrap();
+        let mut found = vec![0; expected.len()];
+        assert_eq!(frame.read(0, &mut found), Ok(false));
+        assert_eq!(found, expected);
+        for from in (0..expected.len()).step_by(7) {
+            let n = (expected.len() - from).min(50);
+            assert_eq!(frame.read(from as u64, &mut found[..n]), Ok(false));
+            assert_eq!(found[..n], expected[from..from + n]);
+        }
+        let mut corrupt = 0;
+        let counts = holdall::verify::verify(path.as_os_str(), &none, &mut |_, _| {
+            corrupt += 1;
+            true
+        });
+        assert_eq!((counts.unwrap()[1], corrupt), (0, 0));
+        // they are not changed
+        let refused = open(Mode::Append).err().unwrap();
+        assert_eq!(refused.status, Status::Unsupported);
+        frame::repair(path.as_os_str(), &none).unwrap();
         assert!(fs::read(&path).unwrap() == bytes, "{name} was changed");
         fs::remove_file(&path).unwrap();
     }

@@ -46,7 +46,8 @@ fn parts(data: &[u8], content: &[u8], intact: bool) {
 }
 
 fn blocks(header: &Header, data: &[u8], content: &[u8], intact: bool) {
-    if header.content() != Ok(Content::Blocks) || data.len() < header.cbytes {
+    let has_blocks = header.content() == Ok(Content::Blocks) && header.variable_blocks.is_none();
+    if !has_blocks || data.len() < header.cbytes {
         return;
     }
     let Ok((starts, dictionary)) = sections(header, data) else {

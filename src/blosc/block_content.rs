@@ -84,6 +84,9 @@ impl BlockDecoder {
         let [Some(InverseFilter::Shuffle(group)), None, ..] = self.inverse_filters else {
             return None;
         };
+        if self.variable.is_some() {
+            return None;
+        }
         let (len, n) = (self.header.block_len(index), self.header.streams(index));
         let fits = filter::supports_rows(group)
             && len.is_multiple_of(group)

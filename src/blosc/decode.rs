@@ -8,6 +8,7 @@ use super::codec::{Decoders, Dictionary};
 use super::filter::StridedRows;
 use super::header::{VERSION_1, sections};
 use super::pipeline::MAX_FILTERS;
+use super::variable_blocks::VariableBlocks;
 use super::{Codec, Content, Filter, Header, filter, release_if_large, scratch_slice};
 use crate::error::{Error, Result, fail};
 use crate::parallel;
@@ -130,7 +131,7 @@ impl<'c> Blocks<'c> {
             chunk,
             starts,
             min_offset,
-            decoder: BlockDecoder::new(header, dictionary)?,
+            decoder: BlockDecoder::new(header, dictionary)?.for_blocks(starts, min_offset)?,
         })
     }
 
@@ -287,6 +288,7 @@ pub struct BlockDecoder {
     pub(super) dictionary: Option<Dictionary>,
     /// In decoding order.
     pub(super) inverse_filters: [Option<InverseFilter>; MAX_FILTERS],
+    pub(super) variable: Option<VariableBlocks>,
 }
 
 impl BlockDecoder {
@@ -333,6 +335,26 @@ impl BlockDecoder {
             codec,
             dictionary,
             inverse_filters,
+            variable: None,
+        })
+    }
+
+    /// Sets the table of block offsets, which blocks of variable length need. No block begins before
+    /// `earliest`.
+    pub(super) fn for_blocks(self, table: &[u8], earliest: usize) -> Result<BlockDecoder> {
+        if self.header.variable_blocks.is_none() {
+            return Ok(self);
+        }
+        if self.needs_first() {
+            return Err(fail!(
+                Unsupported,
+                "the delta filter on blocks of variable length is not supported"
+            ));
+        }
+        let variable = VariableBlocks::parse(&self.header, table, earliest)?;
+        Ok(BlockDecoder {
+            variable: Some(variable),
+            ..self
         })
     }
 
@@ -380,9 +402,18 @@ impl BlockDecoder {
         first: Option<&[u8]>,
         dst: &mut [u8],
     ) -> Result<()> {
+        if let Some(blocks) = &self.variable {
+            return self.decode_variable(workspace, blocks, stored, dst);
+        }
+        if self.header.variable_blocks.is_some() {
+            return Err(fail!(
+                Unsupported,
+                "blocks of variable length are only supported in superchunks"
+            ));
+        }
         let n = dst.len();
-        let [a, _] = &mut workspace.filtered;
         if let Some(group) = self.shuffled_group(index) {
+            let [a, _] = &mut workspace.filtered;
             let codecs = &mut workspace.codecs;
             let streams = self.decode_shuffled(codecs, a, (index, group), stored, n)?;
             let done = streams.unshuffle(&StridedRows::one(0, n), dst);
@@ -393,6 +424,23 @@ impl BlockDecoder {
                 Err(fail!(State, "block {index}: its streams are too short"))
             };
         }
+        let reference = first.filter(|_| index > 0);
+        self.decode_through_filters(workspace, reference, dst, &mut |codecs, to| {
+            self.decode_streams(codecs, index, stored, to)
+        })
+    }
+
+    /// Decodes a block whose streams `decode` decodes into adjacent ranges of a buffer, before the
+    /// filters are inverted. `reference` is the content of the first block, if the delta filter needs
+    /// it.
+    pub(super) fn decode_through_filters(
+        &self,
+        workspace: &mut Workspace,
+        reference: Option<&[u8]>,
+        dst: &mut [u8],
+        decode: &mut dyn FnMut(&mut Decoders, &mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        let n = dst.len();
         // c-blosc 1.x does not bitshuffle blocks whose number of items is not a multiple of 8
         let skips_bitshuffle = self.header.version <= VERSION_1
             && !filter::bitshuffle::applies_v1(self.header.typesize, n);
@@ -416,13 +464,8 @@ impl BlockDecoder {
         } else {
             &mut []
         };
-        self.decode_streams(
-            &mut workspace.codecs,
-            index,
-            stored,
-            if steps_left > 0 { now } else { dst },
-        )?;
-        let reference = first.filter(|_| index > 0);
+        let to = if steps_left > 0 { &mut *now } else { &mut *dst };
+        decode(&mut workspace.codecs, to)?;
         for step in steps() {
             if let InverseFilter::Delta = step {
                 filter::delta_decode(

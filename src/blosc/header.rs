@@ -81,6 +81,8 @@ pub struct Header {
     pub codec_meta: u8,
     /// Additional flags of headers of 32 bytes.
     pub more_flags: u8,
+    /// Number of blocks, if they have lengths of their own; `blocksize` is their sum.
+    pub variable_blocks: Option<usize>,
 }
 
 /// Returns the ids of the filters that the flags of a header of 16 bytes state.
@@ -128,17 +130,11 @@ impl Header {
             c3,
         ] = *base;
         match version {
-            1..=5 => {}
-            6 => {
-                return Err(fail!(
-                    Unsupported,
-                    "chunks with blocks of variable length are not supported"
-                ));
-            }
+            1..=6 => {}
             0 | 7..=MAX_VERSION => {
                 return Err(fail!(
                     Version,
-                    "unsupported version {version} of the chunk format (expected 1 to 5)"
+                    "unsupported version {version} of the chunk format (expected 1 to 6)"
                 ));
             }
             _ => {
@@ -161,6 +157,7 @@ impl Header {
             user_codec: 0,
             codec_meta: 0,
             more_flags: 0,
+            variable_blocks: None,
         };
         if h.extended() {
             h.parse_extension(rest)?
@@ -212,12 +209,9 @@ impl Header {
             *id = 0;
         }
         if later & VARIABLE_BLOCKS != 0 {
-            return Err(fail!(
-                Unsupported,
-                "chunks with blocks of variable length are not supported"
-            ));
+            (self.variable_blocks, self.blocksize) = (Some(self.blocksize), self.nbytes);
         }
-        if later != 0 {
+        if later & !VARIABLE_BLOCKS != 0 {
             return Err(fail!(
                 Version,
                 "the chunk has unknown flags {later:#04x}, of a later version of the format"
@@ -279,12 +273,15 @@ impl Header {
         }
         let body = self.cbytes - self.len();
         match content {
-            Content::Blocks if body / 4 < self.blocks() => Err(fail!(
+            Content::Blocks if body / 4 < self.stored_blocks() => Err(fail!(
                 Format,
                 "the chunk claims {} blocks, which do not fit into its {} bytes",
-                self.blocks(),
+                self.stored_blocks(),
                 self.cbytes
             )),
+            Content::Blocks if self.variable_blocks == Some(0) => {
+                Err(fail!(Format, "the chunk claims to have no blocks"))
+            }
             Content::Copied if body != self.nbytes => Err(fail!(
                 Format,
                 "the chunk of {} bytes claims {} bytes of uncompressed content",
@@ -314,6 +311,11 @@ impl Header {
     /// Returns the encoded header and its length.
     pub(super) fn write(&self) -> Result<([u8; EXTENDED_HEADER_LEN], usize)> {
         let mut out = [0; EXTENDED_HEADER_LEN];
+        if self.variable_blocks.is_some() {
+            return Err(Error::internal(
+                "no chunk with blocks of variable length is written",
+            ));
+        }
         let number = |n| match u32::try_from(n) {
             Ok(n) => Ok(n.to_le_bytes()),
             Err(_) => Err(Error::internal(format_args!(
@@ -410,6 +412,11 @@ impl Header {
         self.nbytes.div_ceil(self.blocksize)
     }
 
+    /// Returns the number of offsets in the table of blocks.
+    pub(super) fn stored_blocks(&self) -> usize {
+        self.variable_blocks.unwrap_or_else(|| self.blocks())
+    }
+
     /// Returns the size of the content of block `index` in bytes.
     pub fn block_len(&self, index: usize) -> usize {
         self.nbytes
@@ -468,7 +475,7 @@ pub fn sections<'c>(header: &Header, chunk: &'c [u8]) -> Result<(&'c [u8], Optio
     };
     let (starts, rest) = chunk
         .get(header.len()..)
-        .and_then(|b| b.split_at_checked(4 * header.blocks()))
+        .and_then(|b| b.split_at_checked(4 * header.stored_blocks()))
         .ok_or_else(cut_short)?;
     if !header.has_dictionary() {
         return Ok((starts, None));

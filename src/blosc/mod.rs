@@ -26,6 +26,7 @@ mod params;
 mod partial_decode;
 mod pipeline;
 pub mod stored;
+mod variable_blocks;
 
 pub use block_content::Decoded;
 pub use decode::{BlockDecoder, DecodeContext, decode, decode_range, repeat};

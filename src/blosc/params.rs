@@ -318,6 +318,7 @@ impl Params {
             user_codec: self.codec.number(),
             codec_meta: 0,
             more_flags: 0,
+            variable_blocks: None,
         }
     }
 }

@@ -265,9 +265,10 @@ impl StoredChunk {
             Content::Blocks => {
                 let (table, dictionary) = sections(&header, bytes)?;
                 let earliest = header.len() + table.len() + dictionary.map_or(0, |d| 4 + d.len());
+                let decoder = BlockDecoder::new(&header, dictionary)?;
                 Body::Blocks(Box::new(Blocks {
                     table: Some(BlockTable::parse(&header, table, earliest)?),
-                    decoder: BlockDecoder::new(&header, dictionary)?,
+                    decoder: decoder.for_blocks(table, earliest)?,
                     first: OnceLock::new(),
                 }))
             }
@@ -342,6 +343,7 @@ impl StoredChunk {
     pub fn has_free_blocks(&self) -> bool {
         matches!(&self.body, Body::Blocks(b) if !b.decoder.needs_first())
             && !self.header.has_dictionary()
+            && self.header.variable_blocks.is_none()
     }
 
     /// Returns the number of bytes that it has allocated.
@@ -689,7 +691,7 @@ impl StoredChunk {
 /// Returns how many bytes at the beginning of a chunk hold everything that its blocks share.
 fn needed(bytes: &[u8]) -> Result<usize> {
     let header = Header::parse(bytes)?;
-    let table = header.len() + 4 * header.blocks();
+    let table = header.len() + 4 * header.stored_blocks();
     Ok(match header.content()? {
         Content::Value => header.cbytes,
         Content::Blocks if !header.has_dictionary() => table,
@@ -716,9 +718,10 @@ struct BlockTable {
 impl BlockTable {
     /// Parses the table. No block begins before `earliest`.
     fn parse(header: &Header, table: &[u8], earliest: usize) -> Result<BlockTable> {
-        let table = table.as_chunks::<4>().0;
+        // the chunk is one block, which begins where the first one of variable length does
+        let table = table.as_chunks::<4>().0.iter().take(header.blocks());
         let mut starts = alloc::with_capacity(table.len())?;
-        for (i, start) in table.iter().enumerate() {
+        for (i, start) in table.enumerate() {
             starts.push(header.block_start(i, *start, earliest)? as u32);
         }
         let mut ends = alloc::with_capacity(starts.len() + 1)?;

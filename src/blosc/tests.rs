@@ -367,7 +367,6 @@ fn invalid_headers_are_errors() {
     };
     for (changes, status, fragment) in [
         (&[(0, 0)][..], Status::Version, "version 0"),
-        (&[(0, 6)], Status::Unsupported, "variable length"),
         (&[(0, 7)], Status::Version, "version 7"),
         (&[(0, 15)], Status::Version, "version 15"),
         (&[(0, 16)], Status::Format, "version 16"),
@@ -382,7 +381,7 @@ fn invalid_headers_are_errors() {
         (&[(2, 0xa5)], Status::Codec, "number 5"),
         (&[(21, 32)], Status::Codec, "filter 32"),
         (&[(21, 200)], Status::Codec, "filter 200"),
-        (&[(30, 1)], Status::Unsupported, "variable length"),
+        (&[(30, 1)], Status::Format, "do not fit"),
         (&[(30, 2)], Status::Version, "0x02"),
         (&[(31, 8)], Status::Format, "lazy"),
         (&[(31, 0x80)], Status::Unsupported, "instrumented"),

@@ -170,6 +170,12 @@ impl Superchunk {
     }
 
     fn copy_to_frame(&self, to: Destination) -> Result<bool> {
+        if let Superchunk::Frame(frame) = self
+            && frame.header().variable_blocks
+            && frame.nbytes() > 0
+        {
+            return Err(frame.refuse_variable_blocks("divided again"));
+        }
         let Destination {
             folder,
             name,

@@ -427,6 +427,9 @@ class Schunk(Handle):
     def remove(self, chunk):
         call("schunk_remove", self._handle, chunk)
 
+    def copy(self, path, mode=CREATE, format=FORMAT_BLOSCPACK):
+        call("schunk_copy", self._handle, os.fsencode(path), mode, format, None)
+
     def truncate(self, nbytes):
         call("schunk_truncate", self._handle, nbytes)
 

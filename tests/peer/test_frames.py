@@ -4,6 +4,7 @@ combinations of codec, filter and typesize, in one file and in a folder, with ch
 The tests `make` and `go_on` in tests/frames.rs create and change the frames of holdall.
 """
 
+import itertools
 import os
 import pathlib
 import random
@@ -14,6 +15,7 @@ import unittest
 
 import blosc2
 
+import holdall_c as h
 import rust_tests
 from rust_tests import ROOT
 
@@ -112,6 +114,64 @@ class Frames(unittest.TestCase):
                 )
                 self.assertEqual(metalayers(frame)["changed"], "yes", name)
         print(f"{len(names)} frames of others changed by us")
+
+
+class VariableBlocks(unittest.TestCase):
+    """Frames whose chunks have blocks of variable length, which BatchArray of blosc2 writes."""
+
+    CODECS = ("BLOSCLZ", "LZ4", "LZ4HC", "ZLIB", "ZSTD")
+    FILTERS = ((), ("SHUFFLE",), ("BITSHUFFLE",), ("SHUFFLE", "BYTEDELTA"))
+
+    def written(self, path, rng, codec, filters, **more):
+        """Returns the content, block after block."""
+        filters = [getattr(blosc2.Filter, name) for name in filters]
+        parameters = blosc2.CParams(
+            codec=getattr(blosc2.Codec, codec), filters=filters, filters_meta=[0] * len(filters), **more
+        )
+        batches = blosc2.BatchArray(
+            urlpath=str(path), mode="w", cparams=parameters, items_per_block=rng.choice((1, 3, 10))
+        )
+        kinds = (lambda n: b"abc" * n, rng.randbytes, bytes, lambda n: b"z" * (n // 9))
+        for _ in range(rng.randrange(1, 5)):
+            batches.append([rng.choice(kinds)(rng.randrange(300)) for _ in range(rng.randrange(1, 30))])
+        blocks, frame = [], batches.schunk
+        for i in range(frame.nchunks):
+            count = int.from_bytes(frame.get_chunk(i)[8:12], "little")
+            blocks += [frame.get_vlblock(i, k) for k in range(count)]
+        return b"".join(blocks)
+
+    def test_they_are_read_and_copied(self):
+        rng, read = random.Random(6), 0
+        with tempfile.TemporaryDirectory() as folder:
+            path, copy = (pathlib.Path(folder, name) for name in ("a.b2frame", "copy.b2frame"))
+            for codec, filters in itertools.product(self.CODECS, self.FILTERS):
+                for typesize, level, use_dict in itertools.product((1, 4, 7), (1, 9), (False, True)):
+                    if use_dict and codec not in ("ZSTD", "LZ4", "LZ4HC"):
+                        continue
+                    want = self.written(
+                        path, rng, codec, filters, typesize=typesize, clevel=level, use_dict=use_dict
+                    )
+                    with h.Schunk(path) as frame:
+                        self.assertEqual(frame.read(), want)
+                        for _ in range(5):
+                            start = rng.randrange(len(want))
+                            size = rng.randrange(1, len(want) - start + 1)
+                            self.assertEqual(frame.read(start, size), want[start : start + size])
+                        frame.copy(copy, h.REPLACE, h.FORMAT_B2FRAME)
+                    theirs, ours = (blosc2.open(str(p), mode="r") for p in (path, copy))
+                    self.assertEqual([list(b) for b in ours], [list(b) for b in theirs])
+                    del theirs, ours
+                    read += 1
+        print(f"{read} frames with blocks of variable length")
+
+    def test_what_blosc2_does_not_define_is_refused(self):
+        # it decodes such blocks differently one by one and together
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "a.b2frame")
+            self.written(path, random.Random(7), "LZ4", ("DELTA",), typesize=4, clevel=5)
+            with h.Schunk(path) as frame, self.assertRaises(h.Error) as raised:
+                frame.read()
+            self.assertEqual(raised.exception.status, h.E_UNSUPPORTED)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ use super::read::FrameReader;
 use super::write::FrameWriter;
 use crate::alloc;
 use crate::blosc::stored::StoredBytes;
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 use crate::options::Opt;
 use crate::progress::{Scope, Step};
 use crate::superchunk::bloscpack::Destination;
@@ -34,6 +34,10 @@ impl Frame {
         let reencode = requests_encoding(&options);
         if !self.has_checksums() && options.given(Opt::Checksum).is_none() {
             options.set(Opt::Checksum, 0)?;
+        }
+        let variable_blocks = self.header().variable_blocks && self.nbytes() > 0;
+        if variable_blocks && reencode {
+            return Err(self.refuse_variable_blocks("encoded again"));
         }
         let there = folder.identity(&name)?.filter(|id| *id != 0);
         if there.is_some() && there == reader.files.main.as_ref().map(|f| f.identity()) {
@@ -65,6 +69,9 @@ impl Frame {
         if reader.layout.starts.is_some() {
             copy.allow_variable_length()?;
         }
+        if variable_blocks {
+            copy.reader.layout.set_variable_blocks();
+        }
         let mut corrupt = false;
         for i in 0..self.chunks() {
             corrupt |= self.copy_chunk_to(i, &mut copy, i, reencode)?;
@@ -73,6 +80,15 @@ impl Frame {
         copy.commit()?;
         scope.finish();
         Ok(corrupt)
+    }
+
+    /// Returns the error of a call that would lose where the blocks of the chunks begin.
+    pub fn refuse_variable_blocks(&self, what: &str) -> Error {
+        fail!(
+            Unsupported,
+            "{}: its chunks have blocks of variable length, which cannot be {what}",
+            self.name()
+        )
     }
 
     /// Copies chunk `i` to chunk `new`: as it is stored, or encoded again. A chunk that is not
@@ -99,7 +115,10 @@ impl Frame {
             match reader.checked(i, entry) {
                 Ok(bytes) => return to.put_chunk(new, n, Encoded::Stored(bytes)).map(|()| false),
                 // read below, as zeros
-                Err(e) if reader.skip_damaged && e.status.is_corruption() => {}
+                Err(e)
+                    if reader.skip_damaged
+                        && e.status.is_corruption()
+                        && !self.header().variable_blocks => {}
                 Err(e) => return Err(e),
             }
         } else if entry.is_some()

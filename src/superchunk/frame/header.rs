@@ -353,10 +353,10 @@ impl Header {
         if self.nbytes == 0 {
             return Ok(0);
         }
-        if self.variable_chunks || self.variable_blocks {
+        if self.variable_chunks {
             return Err(fail!(
                 Unsupported,
-                "a frame with chunks or blocks of variable length is unsupported here"
+                "a frame with chunks of variable length is unsupported here"
             ));
         }
         if self.chunksize == 0 {

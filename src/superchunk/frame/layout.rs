@@ -351,6 +351,11 @@ impl FrameLayout {
         ) = (true, 3, 0);
     }
 
+    /// States that chunks have blocks of variable length.
+    pub(super) fn set_variable_blocks(&mut self) {
+        (self.header.variable_blocks, self.header.version) = (true, 3);
+    }
+
     /// Fails if there is no space for one more chunk with `n` bytes.
     pub(super) fn check_room(&self, n: u64) -> Result<()> {
         let fits = self

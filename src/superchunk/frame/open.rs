@@ -217,6 +217,13 @@ impl FrameWriter {
         let main = storage.folder.open(&storage.main(), Access::Write)?;
         let reader = FrameReader::load(storage, main, options)?;
         reader.verify_if_requested()?;
+        if reader.layout.header.variable_blocks && reader.layout.header.nbytes > 0 {
+            return Err(fail!(
+                Unsupported,
+                "{}: its chunks have blocks of variable length, which cannot be changed",
+                storage.show()
+            ));
+        }
         let mut writer = FrameWriter::new(reader, session);
         if storage.sparse {
             // the next commit removes the files that an interrupted writer left

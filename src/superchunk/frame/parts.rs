@@ -253,7 +253,7 @@ fn has_seal(file: &dyn File, at: u64, head: &[u8]) -> Result<bool> {
 
 /// Returns the range of the index.
 fn index_range(header: &Header, trailer_len: u32) -> Result<Option<Range<u64>>> {
-    if !header.variable_chunks || header.variable_blocks || header.nbytes == 0 {
+    if !header.variable_chunks || header.nbytes == 0 {
         return header.index_range(trailer_len);
     }
     // only the index states the number of variable-length chunks

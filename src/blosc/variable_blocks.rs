@@ -1,0 +1,241 @@
+//! Chunks whose blocks have lengths of their own (version 6 of the chunk format, c-blosc2 3).
+//!
+//! Source: README_CHUNK_FORMAT.rst of c-blosc2 3.3.2. The header has the number of blocks in the field
+//! for their size. The offsets of the blocks ascend; a block ends where the next one begins, and the
+//! last one at the end of the chunk. A block is one stream, without the forms for runs. The four bytes
+//! before it are the length of its content, not of the stream.
+//!
+//! To readers, such a chunk is one block, which is all of its content.
+#![forbid(unsafe_code)]
+
+use super::decode::{StoredStream, Workspace, stream_label};
+use super::{BlockDecoder, Header};
+use crate::alloc;
+use crate::error::{Result, fail};
+use crate::slice::take_mut;
+use std::ops::Range;
+
+/// Size of the length before a stream.
+const LENGTH: usize = 4;
+
+/// Where the blocks are stored.
+pub(super) struct VariableBlocks {
+    /// Byte ranges from the start of the first block on.
+    spans: Vec<Range<usize>>,
+}
+
+impl VariableBlocks {
+    /// Parses the table of block offsets. No block begins before `earliest`.
+    pub(super) fn parse(header: &Header, table: &[u8], earliest: usize) -> Result<VariableBlocks> {
+        let table = table.as_chunks::<4>().0;
+        let mut spans = alloc::with_capacity(table.len())?;
+        let mut entries = table.iter().enumerate().peekable();
+        let mut first = None;
+        while let Some((i, entry)) = entries.next() {
+            let start = header.block_start(i, *entry, earliest)?;
+            let end = match entries.peek() {
+                Some((i, next)) => header.block_start(*i, **next, earliest)?,
+                None => header.cbytes,
+            };
+            if end <= start.saturating_add(LENGTH) {
+                return Err(fail!(
+                    Format,
+                    "block {i} is stored at {start} and ends at {end}: too short for a block"
+                ));
+            }
+            let first = *first.get_or_insert(start);
+            spans.push(start - first..end - first);
+        }
+        Ok(VariableBlocks { spans })
+    }
+}
+
+impl BlockDecoder {
+    /// Decodes all blocks of a chunk into `dst`. `stored` begins at the first block.
+    pub(super) fn decode_variable(
+        &self,
+        workspace: &mut Workspace,
+        blocks: &VariableBlocks,
+        stored: &[u8],
+        dst: &mut [u8],
+    ) -> Result<()> {
+        let mut rest = dst;
+        for (i, span) in blocks.spans.iter().enumerate() {
+            let block = stored.get(span.clone()).and_then(<[u8]>::split_first_chunk);
+            let Some((length, stream)) = block else {
+                return Err(fail!(Format, "block {i} is cut short"));
+            };
+            let n = u32::from_le_bytes(*length) as usize;
+            if n == 0 || n > rest.len() {
+                return Err(fail!(
+                    Format,
+                    "block {i} states a length of {n} (expected 1 to {})",
+                    rest.len()
+                ));
+            }
+            let piece = take_mut(&mut rest, n)?;
+            let stream = match stream.len() == n {
+                true => StoredStream::Copied(stream),
+                false => StoredStream::Compressed(stream),
+            };
+            self.decode_through_filters(workspace, None, piece, &mut |codecs, to| {
+                self.decode_stream(codecs, &stream, to, n)
+                    .map_err(|e| e.within(stream_label(i, 0)))
+            })?;
+        }
+        if rest.is_empty() {
+            return Ok(());
+        }
+        Err(fail!(
+            Format,
+            "the blocks of the chunk have {} bytes less than its header states",
+            rest.len()
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::blosc::stored::StoredChunk;
+    use crate::blosc::{Codec, Content, Filter, Header, Params, Pipeline, Split, Target};
+    use crate::blosc::{decode, decode_range, encode, sections};
+    use crate::error::Status;
+
+    /// Encodes blocks of these lengths as c-blosc2 3 does; returns the content and the chunk.
+    fn chunk(lengths: &[usize], codec: Codec, filters: Pipeline) -> (Vec<u8>, Vec<u8>) {
+        let typesize = if lengths.iter().all(|n| n.is_multiple_of(4)) {
+            4
+        } else {
+            1
+        };
+        let (mut content, mut streams, mut head) = (Vec::new(), Vec::new(), Vec::new());
+        for n in lengths {
+            let block: Vec<u8> = (0..*n).map(|i| (i / 50 * n) as u8).collect();
+            let params = Params {
+                filters: filters.clone(),
+                blocksize: Some(*n),
+                split: Split::Never,
+                ..Params::new(Target::Blosc2, codec, 5, typesize)
+            };
+            let mut one = Vec::new();
+            encode(&params, &block, &mut one, 1).unwrap();
+            let h = Header::parse(&one).unwrap();
+            let stream = match h.content().unwrap() {
+                Content::Blocks => {
+                    head = one[..32].to_vec();
+                    let start = sections(&h, &one).unwrap().0.to_vec();
+                    let start = u32::from_le_bytes(start.try_into().unwrap()) as usize;
+                    one[start + 4..].to_vec()
+                }
+                _ => panic!("a block of {n} bytes is not compressed"),
+            };
+            streams.push((block.len() as u32, stream));
+            content.extend(block);
+        }
+        let mut at = 32 + 4 * lengths.len();
+        let (mut table, mut body) = (Vec::new(), Vec::new());
+        for (n, stream) in streams {
+            table.extend((at as u32).to_le_bytes());
+            body.extend(n.to_le_bytes());
+            body.extend(&stream);
+            at += 4 + stream.len();
+        }
+        head[0] = 6;
+        head[4..8].copy_from_slice(&(content.len() as u32).to_le_bytes());
+        head[8..12].copy_from_slice(&(lengths.len() as u32).to_le_bytes());
+        head[12..16].copy_from_slice(&(at as u32).to_le_bytes());
+        head[30] = 1;
+        (content, [head, table, body].concat())
+    }
+
+    fn chunks() -> Vec<(Vec<u8>, Vec<u8>)> {
+        let bitshuffle = Pipeline::single(Filter::Bitshuffle);
+        let shuffle = Pipeline::single(Filter::Shuffle { group: 0 });
+        let lengths = [&[300][..], &[64, 1000, 128], &[500; 9], &[203, 90, 777]];
+        let codecs = [Codec::BloscLz, Codec::Lz4, Codec::Zlib, Codec::Zstd];
+        let mut all = Vec::new();
+        for lengths in lengths {
+            for codec in codecs {
+                for filters in [Pipeline::default(), shuffle.clone(), bitshuffle.clone()] {
+                    all.push(chunk(lengths, codec, filters));
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn all_parts_are_read() {
+        for (content, chunk) in chunks() {
+            let mut found = vec![0; content.len()];
+            decode(&chunk, &mut found, 2).unwrap();
+            assert_eq!(found, content);
+            let source = &&chunk[..];
+            let (stored, _) = StoredChunk::open(source, chunk.len() as u64, 32, 1 << 20).unwrap();
+            assert_eq!(
+                (stored.header().blocks(), stored.has_free_blocks()),
+                (1, false)
+            );
+            for from in (0..content.len()).step_by(13) {
+                for n in [1, 70, content.len() - from] {
+                    let n = n.min(content.len() - from);
+                    let (mut a, mut b) = (vec![0; n], vec![0; n]);
+                    decode_range(&chunk, from, &mut a, 1).unwrap();
+                    stored.read(source, from, &mut b, None).unwrap();
+                    assert!(
+                        a == content[from..from + n] && b == a,
+                        "{n} bytes from {from}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn corrupt_chunks_are_errors_or_have_other_content() {
+        for (content, chunk) in chunks().into_iter().step_by(5) {
+            let mut found = vec![0; content.len()];
+            for n in 0..chunk.len() {
+                assert!(decode(&chunk[..n], &mut found, 1).is_err(), "{n} bytes");
+            }
+            for i in 0..chunk.len() {
+                for bit in [1, 0x80] {
+                    let mut other = chunk.clone();
+                    other[i] ^= bit;
+                    _ = decode(&other, &mut found, 1);
+                }
+            }
+        }
+        let (content, chunk) = chunks().remove(14);
+        let with = |changes: &[(usize, &[u8])]| {
+            let mut other = chunk.clone();
+            for (at, bytes) in changes {
+                other[*at..*at + bytes.len()].copy_from_slice(bytes);
+            }
+            let e = decode(&other, &mut vec![0; content.len()], 1).unwrap_err();
+            (e.status, e.message)
+        };
+        let start = u32::from_le_bytes(chunk[36..40].try_into().unwrap());
+        for (changes, text) in [
+            (&[(8, &[0u8; 4][..])][..], "no blocks"),
+            (&[(8, &[0xff; 3])], "do not fit"),
+            // blocks that are not in order, that overlap, or that are elsewhere
+            (
+                &[(36, &start.to_le_bytes()), (40, &start.to_le_bytes())],
+                "too short",
+            ),
+            (&[(32, &(start + 9).to_le_bytes())], "too short"),
+            (&[(32, &[3, 0, 0, 0])], "begins outside"),
+            (&[(40, &[0xff; 4])], "begins outside"),
+            // lengths that are not those of the content
+            (&[(start as usize, &[0; 4])], "length of 0"),
+            (&[(start as usize, &[0xff; 4])], "length of 4294967295"),
+        ] {
+            let (status, message) = with(changes);
+            assert_eq!(status, Status::Format, "{message}");
+            assert!(message.contains(text), "{message}");
+        }
+        let delta = with(&[(16, &[3])]);
+        assert_eq!(delta.0, Status::Unsupported, "{}", delta.1);
+    }
+}
