@@ -112,7 +112,7 @@ mod tests {
         for n in lengths {
             let block: Vec<u8> = (0..*n).map(|i| (i / 50 * n) as u8).collect();
             let params = Params {
-                filters: filters.clone(),
+                filters,
                 blocksize: Some(*n),
                 split: Split::Never,
                 ..Params::new(Target::Blosc2, codec, 5, typesize)
@@ -156,7 +156,7 @@ mod tests {
         let mut all = Vec::new();
         for lengths in lengths {
             for codec in codecs {
-                for filters in [Pipeline::default(), shuffle.clone(), bitshuffle.clone()] {
+                for filters in [Pipeline::default(), shuffle, bitshuffle] {
                     all.push(chunk(lengths, codec, filters));
                 }
             }
