@@ -64,8 +64,8 @@ type Lister interface {
 }
 
 // RangeReader is an optional interface of a Storage in which each call takes long, such as a server.
-// Frames and bags are then opened and read with few calls of ReadRanges, and the other methods are
-// called for what is left.
+// Frames and bags are then opened and read with few calls of ReadRanges. Folders call the other
+// methods.
 type RangeReader interface {
 	// ReadRanges reads ranges, at once or one by one, and sets Size or Err of each. An error fails all.
 	ReadRanges(ranges []StorageRange) error

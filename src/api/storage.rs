@@ -117,8 +117,8 @@ pub trait Storage: Send + Sync {
     fn list(&self, folder: &str) -> io::Result<Vec<String>>;
     /// Reads ranges, at once or one by one. Sets [`StorageRange::size`] of each; an error fails all.
     ///
-    /// It is called if [`Storage::reads_ranges`] is true. Frames and bags are then opened and read with
-    /// few calls of it, and the other methods are called for what is left.
+    /// It is called if [`Storage::reads_ranges`] is true: frames and bags are then opened and read with
+    /// few calls of it. Writers and folders call the other methods.
     fn read_ranges(&self, _ranges: &mut [StorageRange<'_>]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -67,5 +67,5 @@ class RangeStorage(Storage, Protocol):
 
         Returns for each range the size of the file in bytes, and the bytes that the file has of the
         range; None if the file does not exist. Frames and bags are then opened and read with few
-        calls, and `size` and `read_at` are called for what is left.
+        calls. Writers and folders call the other methods.
         """

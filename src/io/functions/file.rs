@@ -57,6 +57,21 @@ impl Remote {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Reads a range, and notes the size of the file, so that a change is seen.
+    fn read(&self, file: &FunctionsFile, at: u64, dst: &mut [u8]) -> Result<usize> {
+        if let Some(failure) = self.failed().take() {
+            return Err(failure);
+        }
+        let at = i64::try_from(at).unwrap_or(i64::MAX);
+        let mut range = [FunctionRange::new(&file.name, at, dst)];
+        let read = file.functions.read_ranges(&mut range);
+        let [range] = range;
+        let size = read.and(range.size);
+        let size = size.map_err(|r| refused("read_ranges", &file.shown, r))?;
+        self.size.store(size, Ordering::Relaxed);
+        Ok(range.found(size).1)
+    }
+
     /// Reads the parts of ranges that are not cached into the cache.
     fn fetch(&self, file: &FunctionsFile, requested: &[Range<u64>]) -> Result<()> {
         let mut missing = Vec::new();
@@ -109,8 +124,8 @@ impl File for FunctionsFile {
         if dst.is_empty() {
             return Ok(done);
         }
-        if let Some(failure) = remote.and_then(|remote| remote.failed().take()) {
-            return Err(failure);
+        if let Some(remote) = remote {
+            return remote.read(self, at, dst).map(|n| done + n);
         }
         let n = self
             .functions
@@ -119,7 +134,6 @@ impl File for FunctionsFile {
         usize::try_from(n)
             .ok()
             .filter(|&n| n <= dst.len())
-            .map(|n| done + n)
             .ok_or_else(|| {
                 fail!(
                     Callback,

@@ -87,6 +87,15 @@ impl<'a> FunctionRange<'a> {
 /// The result of a caller's function.
 pub type FunctionResult<T> = std::result::Result<T, FunctionError>;
 
+/// Why a caller's function failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionError {
+    /// The function returned this `errno`.
+    Errno(i32),
+    /// The caller has not provided the function.
+    Absent,
+}
+
 impl FunctionError {
     /// Returns whether the file does not exist.
     fn is_missing(self) -> bool {
@@ -98,15 +107,6 @@ impl FunctionError {
             FunctionError::Absent => false,
         }
     }
-}
-
-/// Why a caller's function failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FunctionError {
-    /// The function returned this `errno`.
-    Errno(i32),
-    /// The caller has not provided the function.
-    Absent,
 }
 
 /// A folder whose files are provided by the caller's functions.
