@@ -84,7 +84,7 @@ impl BlockDecoder {
         let [Some(InverseFilter::Shuffle(group)), None, ..] = self.inverse_filters else {
             return None;
         };
-        if self.variable.is_some() {
+        if self.header.variable_blocks.is_some() {
             return None;
         }
         let (len, n) = (self.header.block_len(index), self.header.streams(index));

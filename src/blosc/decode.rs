@@ -402,14 +402,14 @@ impl BlockDecoder {
         first: Option<&[u8]>,
         dst: &mut [u8],
     ) -> Result<()> {
-        if let Some(blocks) = &self.variable {
-            return self.decode_variable(workspace, blocks, stored, dst);
-        }
         if self.header.variable_blocks.is_some() {
-            return Err(fail!(
-                Unsupported,
-                "blocks of variable length are only supported in superchunks"
-            ));
+            return match &self.variable {
+                Some(blocks) => self.decode_variable(workspace, blocks, stored, dst),
+                None => Err(fail!(
+                    Unsupported,
+                    "blocks of variable length are only supported in superchunks"
+                )),
+            };
         }
         let n = dst.len();
         if let Some(group) = self.shuffled_group(index) {

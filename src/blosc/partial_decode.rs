@@ -98,7 +98,7 @@ impl BlockDecoder {
 
     /// Returns where bytes of the content are stored, if the filters allow it.
     fn runs(&self, index: usize, from: usize, n: usize) -> Option<Runs> {
-        if self.dictionary.is_some() || self.variable.is_some() || n == 0 {
+        if self.dictionary.is_some() || self.header.variable_blocks.is_some() || n == 0 {
             return None;
         }
         let len = self.header.block_len(index);

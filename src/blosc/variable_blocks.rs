@@ -97,8 +97,8 @@ impl BlockDecoder {
 #[cfg(test)]
 mod tests {
     use crate::blosc::stored::StoredChunk;
+    use crate::blosc::{BlockDecoder, DecodeContext, decode, decode_range, encode, sections};
     use crate::blosc::{Codec, Content, Filter, Header, Params, Pipeline, Split, Target};
-    use crate::blosc::{decode, decode_range, encode, sections};
     use crate::error::Status;
 
     /// Encodes blocks of these lengths as c-blosc2 3 does; returns the content and the chunk.
@@ -188,6 +188,22 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_decoder_without_the_table_decodes_nothing() {
+        for (content, chunk) in chunks() {
+            let h = Header::parse(&chunk).unwrap();
+            let one = BlockDecoder::new(&h, None).unwrap();
+            let (context, n) = (&mut DecodeContext::take(), content.len());
+            let stored = &chunk[h.len()..];
+            let whole = one.decode(context, 0, stored, None, &mut vec![0; n]);
+            assert_eq!(whole.unwrap_err().status, Status::Unsupported);
+            let range = one.decode_range(context, 0, stored, None, 0..n).err();
+            assert_eq!(range.unwrap().status, Status::Unsupported);
+            let part = one.decode_part(0, 0, &mut [0; 8], &stored);
+            assert_eq!(part, Ok(false));
         }
     }
 
