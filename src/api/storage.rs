@@ -115,15 +115,16 @@ pub trait Storage: Send + Sync {
     /// Returns the names of the files and folders in a folder; `""` is the root. Only containers
     /// that are folders need it.
     fn list(&self, folder: &str) -> io::Result<Vec<String>>;
-    /// Reads ranges, at once or one by one. Sets [`StorageRange::size`] of each; an error fails all.
+    /// Reads ranges, at once or one by one. Sets [`StorageRange::size`] of each; an error fails
+    /// all.
     ///
-    /// It is called if [`Storage::reads_ranges`] is true: frames and bags are then opened and read with
-    /// few calls of it. Writers and folders call the other methods.
+    /// It is called if [`Storage::reads_ranges`] is true: frames and bags are then opened and read
+    /// with few calls of it. Writers and folders call the other methods.
     fn read_ranges(&self, _ranges: &mut [StorageRange<'_>]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Returns whether the storage has [`Storage::read_ranges`]. A storage in which each call takes long
-    /// should have it.
+    /// Returns whether the storage has [`Storage::read_ranges`]. A storage in which each call takes
+    /// long should have it.
     fn reads_ranges(&self) -> bool {
         false
     }
@@ -133,8 +134,8 @@ pub trait Storage: Send + Sync {
 pub struct StorageRange<'a> {
     /// The file.
     pub name: &'a str,
-    /// Offset of the range. If it is negative, it is counted from the end of the file, and the range
-    /// begins at 0 if the file is shorter.
+    /// Offset of the range. If it is negative, it is counted from the end of the file, and the
+    /// range begins at 0 if the file is shorter.
     pub at: i64,
     /// Destination of the bytes that the file has of the range; it may be empty.
     pub dst: &'a mut [u8],

@@ -16,7 +16,7 @@ use super::spec::Set;
 use crate::alloc::{self, Bytes, Scratch};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::journal::{Container, Snapshot};
+use crate::io::journal::{self, Container, Snapshot};
 use crate::io::{Access, File, Folder};
 use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
@@ -30,7 +30,7 @@ pub const PREFIXES: &[&str] = &["", LIMITS_PREFIX, CHECKSUMS_PREFIX, TURNS_PREFI
 /// The files that opening a bag without a name looks for.
 pub const LOOKED_FOR: &[&str] = &[
     "",
-    ".holdall-journal",
+    journal::SUFFIX,
     LIMITS_PREFIX,
     CHECKSUMS_PREFIX,
     TURNS_PREFIX,

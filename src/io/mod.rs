@@ -152,15 +152,15 @@ pub trait File: Send + Sync {
     }
     /// Hints that a range will be read: the system begins to read it into its page cache.
     fn begin_reading(&self, _from: u64, _to: u64) {}
-    /// Fetches ranges that will be read by few requests, if each read is a request. What could not be
-    /// fetched is requested again by the read, which reports the error.
+    /// Fetches ranges that will be read, by few requests, if each read is a request. If that fails,
+    /// the reads that follow report the error.
     fn fetch(&self, _ranges: &[Range<u64>]) {}
     /// Returns whether the file is provided by the caller's functions.
     fn is_foreign(&self) -> bool {
         false
     }
-    /// Returns whether each read is a request that takes long, so that several ranges should be read
-    /// together (see [`read_ranges`] and [`File::fetch`]).
+    /// Returns whether each read is a request that takes long, so that several ranges should be
+    /// read together (see [`read_ranges`] and [`File::fetch`]).
     fn is_remote(&self) -> bool {
         false
     }
@@ -261,8 +261,8 @@ fn read_each(file: &dyn File, parts: Vec<(usize, ReadRange<'_>)>) -> Result<(), 
     Ok(())
 }
 
-/// Fetches ranges of remote files by few requests into the cache of [`File::read_cached`]. A job is a
-/// file, the start and the end of a range.
+/// Fetches ranges of remote files by few requests into the cache of [`File::read_cached`]. A job is
+/// a file, the start and the end of a range.
 pub fn prefetch_ranges(jobs: Vec<(&dyn File, u64, u64)>) -> Result<(), ReadFailure> {
     for same in jobs.chunk_by(|(a, ..), (b, ..)| ptr::addr_eq(*a, *b)) {
         if let Some((file, ..)) = same.first().filter(|(file, ..)| file.object().is_none()) {
@@ -340,8 +340,9 @@ pub trait Folder: Send + Sync {
     fn is_foreign(&self) -> bool {
         false
     }
-    /// Returns the folder for one call that opens a container and will look for files of these names:
-    /// storage in which each question is a request asks for all of them at once. `None`: this folder.
+    /// Returns the folder for one call that opens a container and will look for files of these
+    /// names: storage in which each question is a request asks for all of them at once. `None`:
+    /// this folder.
     fn for_opening(&self, _names: &'static [&'static str]) -> Option<Arc<dyn Folder>> {
         None
     }

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::found::FoundFile;
-use super::{FunctionRange, FunctionResult, Functions, refused, shown};
+use super::{FunctionRange, Functions, refused, shown};
 use crate::alloc;
 use crate::error::{Error, Result, fail};
 use crate::io::File;
@@ -50,6 +50,10 @@ impl FunctionsFile {
             failed: Mutex::default(),
         });
     }
+
+    fn range<'a>(&'a self, at: u64, dst: &'a mut [u8]) -> FunctionRange<'a> {
+        FunctionRange::new(&self.name, i64::try_from(at).unwrap_or(i64::MAX), dst)
+    }
 }
 
 impl Remote {
@@ -57,49 +61,42 @@ impl Remote {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads a range, and notes the size of the file, so that a change is seen.
-    fn read(&self, file: &FunctionsFile, at: u64, dst: &mut [u8]) -> Result<usize> {
+    /// Reads ranges, and notes the size of the file, so that a change is seen. Returns how many bytes
+    /// the file has of each.
+    fn read(&self, file: &FunctionsFile, ranges: &mut [FunctionRange<'_>]) -> Result<Vec<usize>> {
+        let refused = |r| refused("read_ranges", &file.shown, r);
+        file.functions.read_ranges(ranges).map_err(refused)?;
+        let found = ranges.iter().map(|range| {
+            let size = range.size.map_err(refused)?;
+            self.size.store(size, Ordering::Relaxed);
+            Ok(range.found(size).1)
+        });
+        found.collect()
+    }
+
+    /// Reads a range that is not cached.
+    fn read_one(&self, file: &FunctionsFile, at: u64, dst: &mut [u8]) -> Result<usize> {
         if let Some(failure) = self.failed().take() {
             return Err(failure);
         }
-        let at = i64::try_from(at).unwrap_or(i64::MAX);
-        let mut range = [FunctionRange::new(&file.name, at, dst)];
-        let read = file.functions.read_ranges(&mut range);
-        let [range] = range;
-        let size = read.and(range.size);
-        let size = size.map_err(|r| refused("read_ranges", &file.shown, r))?;
-        self.size.store(size, Ordering::Relaxed);
-        Ok(range.found(size).1)
+        let found = self.read(file, &mut [file.range(at, dst)])?;
+        Ok(found.first().copied().unwrap_or_default())
     }
 
     /// Reads the parts of ranges that are not cached into the cache.
     fn fetch(&self, file: &FunctionsFile, requested: &[Range<u64>]) -> Result<()> {
+        let size = self.size.load(Ordering::Relaxed);
         let mut missing = Vec::new();
-        for range in self
-            .recent
-            .missing(requested, self.size.load(Ordering::Relaxed))
-        {
+        for range in self.recent.missing(requested, size) {
             let n = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
             missing.push((range.start, alloc::zeroed(n)?));
         }
         if missing.is_empty() {
             return Ok(());
         }
-        let ranges = missing.iter_mut().map(|(at, dst)| {
-            let at = i64::try_from(*at).unwrap_or(i64::MAX);
-            FunctionRange::new(&file.name, at, dst)
-        });
-        let mut ranges: Vec<FunctionRange<'_>> = ranges.collect();
-        let read = file.functions.read_ranges(&mut ranges);
-        let sizes: Vec<FunctionResult<(usize, u64)>> = ranges
-            .iter()
-            .map(|r| r.size.map(|size| (r.found(size).1, size)))
-            .collect();
-        let refused = |r| refused("read_ranges", &file.shown, r);
-        read.map_err(refused)?;
-        for ((at, mut bytes), found) in missing.into_iter().zip(sizes) {
-            let (n, size) = found.map_err(refused)?;
-            self.size.store(size, Ordering::Relaxed);
+        let ranges = missing.iter_mut().map(|(at, dst)| file.range(*at, dst));
+        let found = self.read(file, &mut ranges.collect::<Vec<_>>())?;
+        for ((at, mut bytes), n) in missing.into_iter().zip(found) {
             bytes.truncate(n);
             self.recent.insert(at, bytes);
         }
@@ -125,7 +122,7 @@ impl File for FunctionsFile {
             return Ok(done);
         }
         if let Some(remote) = remote {
-            return remote.read(self, at, dst).map(|n| done + n);
+            return remote.read_one(self, at, dst).map(|n| done + n);
         }
         let n = self
             .functions

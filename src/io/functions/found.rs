@@ -147,14 +147,11 @@ fn ask(
     Ok(files)
 }
 
-/// Returns a buffer for the end of each file, and one for the beginning of the main file, with the
-/// offset of each.
-#[allow(clippy::type_complexity)]
-fn buffers<'n>(
-    names: &[&'n OsStr],
-    head: usize,
-    tail: usize,
-) -> Result<Vec<(&'n OsStr, i64, Vec<u8>)>> {
+/// The name of a file, an offset in it, and a buffer.
+type Buffer<'n> = (&'n OsStr, i64, Vec<u8>);
+
+/// Returns a buffer for the end of each file, and one for the beginning of the main file.
+fn buffers<'n>(names: &[&'n OsStr], head: usize, tail: usize) -> Result<Vec<Buffer<'n>>> {
     let mut buffers = Vec::new();
     for name in names {
         buffers.push((*name, -(tail as i64), alloc::zeroed(tail)?));

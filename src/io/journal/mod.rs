@@ -108,6 +108,8 @@ pub struct Container {
 /// Returns whether a file of this name belongs to the container.
 pub type Members = Arc<dyn Fn(&OsStr) -> bool + Send + Sync>;
 
+/// Suffix of the name of a journal.
+pub const SUFFIX: &str = ".holdall-journal";
 /// Suffix of a new file's name until it replaces the old one.
 pub const NEW: &str = ".holdall-new";
 
@@ -198,7 +200,7 @@ impl Container {
         beside("", &self.main, lock::SUFFIX)
     }
     fn journal(&self) -> OsString {
-        beside("", &self.main, ".holdall-journal")
+        beside("", &self.main, SUFFIX)
     }
     fn has(&self, name: &OsStr) -> bool {
         self.prefixes.iter().any(|p| self.name(p) == name)

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::Result;
-use crate::io::journal::{Container, Mode, Session};
+use crate::io::journal::{self, Container, Mode, Session};
 use crate::io::{Folder, beside};
 use crate::options::Options;
 use std::ffi::{OsStr, OsString};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The file in a folder that holds everything except the chunks.
 const INDEX: &str = "chunks.b2frame";
 /// The files that opening for reading looks for.
-pub const LOOKED_FOR: &[&str] = &["", INDEX, ".holdall-journal"];
+pub const LOOKED_FOR: &[&str] = &["", INDEX, journal::SUFFIX];
 const CHUNK: &str = ".chunk";
 
 /// The location of a frame: a file, or a folder with one file per chunk.
