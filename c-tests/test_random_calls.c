@@ -182,11 +182,18 @@ static int32_t a_checksum(void)
 }
 
 static const char *const names[] = {"a.blp", "b.b2frame", "c.b2nd",       "d.bagz",  "e.bag",  "f",
-                                    "g.cat", "h@2.bagz",  "d.bagz,e.bag", "d.index", "none/x", ""};
+                                    "g.cat", "h@2.bagz",  "d.bagz,e.bag", "d.index", "none/x", "",
+                                    "s.b2d", "s.b2d/a"};
 
 static const char *a_path(void)
 {
     return in_tmp(names[intact ? 10 : below(sizeof names / sizeof names[0])]);
+}
+
+static const char *a_node(void)
+{
+    static const char *const some[] = {"/a", "a", "/none", "/", ""};
+    return some[intact ? 2 : below(5)];
 }
 
 static const char *a_name(void)
@@ -790,6 +797,18 @@ static void begin(void)
     OK(holdall_epoch_new(20, 1, 0, 0, 1, &epoch, &err));
     store_handle(K_epoch, HOLDALL_OK, epoch);
     store_handle(K_bag, HOLDALL_OK, bag);
+    CHECK(mkdir(in_tmp("s.b2d"), 0777) == 0);
+    OK(holdall_schunk_create(in_tmp("s.b2d/embed.b2e"), HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, 1, o,
+                             &s, &err));
+    OK(holdall_schunk_commit(s, &err));
+    holdall_schunk_close(s);
+    OK(array_create(in_tmp("s.b2d/a.b2nd"), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<i4", 2, shape,
+                    chunks, NULL, o, &a, &err));
+    OK(holdall_array_commit(a, &err));
+    holdall_array_close(a);
+    holdall_store *store;
+    OK(holdall_store_open(in_tmp("s.b2d"), NULL, &store, &err));
+    store_handle(K_store, HOLDALL_OK, store);
     holdall_part *part;
     OK(holdall_part_of_bag(in_tmp("d.bagz"), o, &part, &err));
     store_handle(K_part, HOLDALL_OK, part);

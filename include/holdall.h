@@ -23,6 +23,7 @@
  *     holdall/bag.h            bags: records of any length
  *     holdall/bag_stream.h     streams with read-ahead; shuffled epochs; batches
  *     holdall/bag_index.h      indexes of bags: from keys to record numbers
+ *     holdall/store.h          stores of python-blosc2: trees of arrays and superchunks
  *     holdall/arrow.h          Arrow: export and import of tables and bags
  *     holdall/part.h           parts: many processes write one container, with one commit
  *     holdall/checksum.h       checksums of bytes
@@ -51,6 +52,7 @@
 #include "holdall/bag.h"
 #include "holdall/bag_stream.h"
 #include "holdall/bag_index.h"
+#include "holdall/store.h"
 #include "holdall/arrow.h"
 #include "holdall/part.h"
 #include "holdall/checksum.h"

@@ -22,6 +22,14 @@ pub enum Format {
     B2nd = 7,
     /// A Bagz file.
     Bagz = 8,
+    /// A store of python-blosc2 in a folder (`.b2d`).
+    B2d = 9,
+    /// A store of python-blosc2 in a zip archive (`.b2z`).
+    B2z = 10,
+    /// A store of python-blosc2 in a frame (`.b2e`).
+    B2e = 11,
+    /// A table of python-blosc2: a node of a store, with the nodes below it.
+    CTable = 12,
 }
 
 /// A kind of container. The numbers are those of the C API.
@@ -37,4 +45,6 @@ pub enum Kind {
     Table = 3,
     /// Records of variable length.
     Bag = 4,
+    /// A tree of arrays and superchunks.
+    Store = 5,
 }

@@ -13,6 +13,8 @@ use crate::io::journal::Snapshot;
 use crate::io::{Access, File, Folder, locate};
 use crate::options::{Opt, Options};
 use crate::os::OsStrExt;
+use crate::store::path::Named;
+use crate::store::{self, Node, NodeLocation, Store};
 use crate::superchunk::frame;
 use crate::table;
 use std::ffi::OsStr;
@@ -91,8 +93,31 @@ pub fn check_bag(path: &OsStr, options: &Options) -> Result<()> {
 
 /// Returns the format and the kind of a path or spec.
 pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
+    match store::path::named(path, &Options::new())? {
+        Named::Other => identify_path(path),
+        Named::Node(NodeLocation::Path(path)) => identify_path(&path),
+        Named::Node(NodeLocation::Folder(folder)) => identify_in(&folder),
+        Named::Table(..) => Ok((Format::CTable, Kind::Table)),
+    }
+}
+
+/// Returns the format and the kind of a node of a store.
+pub fn identify_node(store: &Store, path: &str) -> Result<(Format, Kind)> {
+    if let (_, Node::Table) = store.node(path)? {
+        return Ok((Format::CTable, Kind::Table));
+    }
+    match store.locate(path)? {
+        NodeLocation::Path(path) => identify_path(&path),
+        NodeLocation::Folder(folder) => identify_in(&folder),
+    }
+}
+
+fn identify_path(path: &OsStr) -> Result<(Format, Kind)> {
     if let Some(found) = identify_frame(frame::header_at(path, &Options::new()))? {
         return Ok(found);
+    }
+    if let Some(format) = unless_other(store::format_at(path), path)? {
+        return Ok(of_store(format, Store::open(path, &Options::new())));
     }
     if is_folder(path)
         && let Some(found) = table::identify(&DatasetDir::local(path, false)?)?
@@ -116,6 +141,10 @@ pub fn identify_in(folder: &Arc<dyn Folder>) -> Result<(Format, Kind)> {
     if let Some(found) = identify_frame(frame::header_in(folder, name, &Options::new()))? {
         return Ok(found);
     }
+    if let Some(format) = unless_other(store::format_in(folder, name), name)? {
+        let store = Store::open_in(folder, name, &Options::new());
+        return Ok(of_store(format, store));
+    }
     if is_folder_in(folder)
         && let Some(found) = table::identify(&DatasetDir::of(folder))?
     {
@@ -130,6 +159,37 @@ pub fn identify_in(folder: &Arc<dyn Folder>) -> Result<(Format, Kind)> {
     identify_bag(&folder.show(name), b"", size, open)
 }
 
+/// Returns whether the path is a store, or a CTable that is one.
+pub fn is_store(path: &OsStr) -> Result<bool> {
+    match frame::header_at(path, &Options::new()) {
+        Ok(Some(header)) => Ok(store::is_embedded(&header)),
+        // a corrupt frame
+        Err(e) if !e.is_system_failure() => Ok(false),
+        header => {
+            header?;
+            Ok(unless_other(store::format_at(path), path)?.is_some())
+        }
+    }
+}
+
+/// Returns what a store is: a CTable, if all of it is one. A corrupt store is still a store.
+fn of_store(format: Format, store: Result<Store>) -> (Format, Kind) {
+    let is_table = store.and_then(|store| store.is_table("", &Options::new()));
+    match is_table {
+        Ok(true) => (Format::CTable, Kind::Table),
+        _ => (format, Kind::Store),
+    }
+}
+
+/// Returns the format of a store. A file that cannot be read, or is not intact, is none, unless its
+/// name says so: the content of a bag may begin as a zip archive does.
+fn unless_other(format: Result<Option<Format>>, name: &OsStr) -> Result<Option<Format>> {
+    match format {
+        Err(e) if !e.is_system_failure() && !name.as_bytes().ends_with(b".b2z") => Ok(None),
+        format => format,
+    }
+}
+
 /// Returns whether a storage has no file of its own, as that of a dataset.
 fn is_folder_in(folder: &Arc<dyn Folder>) -> bool {
     !folder.exists(OsStr::new("")).unwrap_or(true)
@@ -139,6 +199,7 @@ fn is_folder_in(folder: &Arc<dyn Folder>) -> bool {
 fn identify_frame(header: Result<Option<frame::header::Header>>) -> Result<Option<(Format, Kind)>> {
     match header {
         Ok(None) => Ok(None),
+        Ok(Some(header)) if store::is_embedded(&header) => Ok(Some((Format::B2e, Kind::Store))),
         Ok(Some(header)) if header.meta(B2ND).is_some() => Ok(Some((Format::B2nd, Kind::Array))),
         Ok(Some(header)) if header.meta(CATERVA).is_some() => {
             Ok(Some((Format::Caterva, Kind::Array)))

@@ -116,6 +116,7 @@ mod engine {
     pub mod repair;
     pub(crate) mod slice;
     pub mod splits;
+    pub mod store;
     pub mod superchunk;
     pub mod table;
     pub mod verify;

@@ -9,6 +9,7 @@ use crate::io::locate;
 use crate::io::overlay::DryRun;
 use crate::options::{Opt, Options};
 use crate::parts;
+use crate::store;
 use crate::superchunk::{bloscpack, frame};
 use crate::table;
 use std::ffi::OsStr;
@@ -67,7 +68,10 @@ fn repair_container(path: &OsStr, options: Options) -> Result<Repaired> {
         options
     };
     let mut all = Repaired::default();
-    if frame::is_at(path, &options)? {
+    if let Ok(Some(format)) = store::format_at(path) {
+        let done = store::repair(path, format, &without_skip(options))?;
+        (all.retained, all.dropped) = (done.retained, done.dropped);
+    } else if frame::is_at(path, &options)? {
         let done = frame::repair(path, &without_skip(options))?;
         (all.retained, all.dropped) = (done.retained, done.dropped);
     } else if is_folder(path) {

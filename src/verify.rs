@@ -6,8 +6,10 @@ use crate::array;
 use crate::bag;
 use crate::dataset::open::is_local;
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::{check_bag, identify, is_bloscpack};
+use crate::identify::{check_bag, identify, is_bloscpack, is_store};
 use crate::options::{Opt, Options};
+use crate::store::path::Named;
+use crate::store::{self, NodeLocation};
 use crate::superchunk::{bloscpack, frame};
 use crate::table;
 use std::collections::HashSet;
@@ -24,6 +26,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The layer that verifies a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
+    Store,
     Frame,
     Folder,
     Bloscpack,
@@ -34,6 +37,7 @@ impl Target {
     /// Detects the layer for a path.
     fn at(path: &OsStr, options: &Options) -> Result<Target> {
         Ok(match frame::is_at(path, options)? {
+            _ if is_store(path)? => Target::Store,
             true => Target::Frame,
             false if is_local(path) => Target::Folder,
             false if is_bloscpack(path)? => Target::Bloscpack,
@@ -57,10 +61,28 @@ impl Target {
 /// A callback for each fault, called with the name of the faulty part. Returns whether to continue.
 type Report<'a> = &'a mut dyn FnMut(&str, &Error) -> bool;
 
+/// Verifies the container at a path, or a node of a store, as [`verify_path`] does.
+pub fn verify(path: &OsStr, options: &Options, report: Report<'_>) -> Result<[u64; 3]> {
+    match store::path::named(path, options)? {
+        Named::Other => verify_path(path, options, report),
+        Named::Node(NodeLocation::Path(path)) => verify_path(&path, options, report),
+        Named::Table(store, root) => {
+            let found = store.verify_below(&root, options, report);
+            found.map(|v| [v.intact, v.corrupt, v.unchecked])
+        }
+        Named::Node(NodeLocation::Folder(folder)) => {
+            let found = array::verify_in(&folder, OsStr::new(""), options, |e| {
+                report(&part_of(Target::Frame, path, e), e)
+            });
+            found.map(|v| [v.intact, v.corrupt, v.unchecked])
+        }
+    }
+}
+
 /// Verifies the container at a path and passes each fault to `report`. Returns how many records or
 /// chunks are intact, corrupt, and without a checksum. Returns `Busy` if a writer committed during
 /// every attempt; the state of the container is then unknown.
-pub fn verify(path: &OsStr, options: &Options, report: Report<'_>) -> Result<[u64; 3]> {
+fn verify_path(path: &OsStr, options: &Options, report: Report<'_>) -> Result<[u64; 3]> {
     let mut reported = HashSet::new();
     // an earlier attempt may have reported the same fault
     let mut report_once = |part: &str, e: &Error| {
@@ -78,6 +100,8 @@ pub fn verify(path: &OsStr, options: &Options, report: Report<'_>) -> Result<[u6
                 !changed && !stopped
             };
             match detected {
+                Target::Store => store::verify(path, options, &mut |part, e| fault(Some(part), e))
+                    .map(|v| [v.intact, v.corrupt, v.unchecked]),
                 Target::Frame => array::verify(path, options, |e| fault(None, e))
                     .map(|v| [v.intact, v.corrupt, v.unchecked]),
                 Target::Folder => {

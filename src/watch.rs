@@ -129,10 +129,13 @@ pub fn reopened(from: Option<&Reopen>) -> Result<Option<Reopen>> {
 }
 
 impl Container {
-    /// Returns the files that commits change, with their stamps; `None` for object stores.
+    /// Returns the files that commits change, with their stamps; `None` for object stores
+    /// and nodes of stores.
     fn files(&self) -> Result<Option<Vec<(PathBuf, Stamp)>>> {
         let paths = match self {
             Container::Path(path) if is_remote(path) => return Ok(None),
+            // a node of a store: other files change
+            Container::Path(path) if !Path::new(path).exists() => return Ok(None),
             Container::Path(path) => changed_files(Path::new(path)),
             Container::Bag(spec) => {
                 let files = spec::expand(spec)?;

@@ -64,6 +64,11 @@ const CHAPTERS: &[Chapter] = &[
         "indexes of bags: from keys to record numbers",
     ),
     chapter(
+        "store",
+        "store",
+        "stores of python-blosc2: trees of arrays and superchunks",
+    ),
+    chapter(
         "arrow",
         "arrow",
         "Arrow: export and import of tables and bags",

@@ -27,6 +27,8 @@ mod index;
 mod meta;
 #[path = "../fuzz/checks/part.rs"]
 mod part;
+#[path = "../fuzz/checks/store.rs"]
+mod store;
 #[path = "../fuzz/checks/yaml.rs"]
 mod yaml;
 
@@ -113,4 +115,9 @@ fn yaml_texts() {
 #[test]
 fn parts() {
     each("part", 40, part::run);
+}
+
+#[test]
+fn stores() {
+    each("store", 100, store::run);
 }

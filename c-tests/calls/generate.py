@@ -35,6 +35,8 @@ OPTIONAL = {
     ("holdall_repair", "result"),
     ("holdall_identify", "format"),
     ("holdall_identify", "kind"),
+    ("holdall_store_identify", "format"),
+    ("holdall_store_identify", "kind"),
     # all columns
     ("holdall_table_read_rows", "names"),
     ("holdall_table_read_points", "names"),
@@ -78,6 +80,7 @@ ARGUMENTS = {
     ("size_t", "i"): "(size_t)a_number()",
     ("const char *", "path"): "a_path()",
     ("const char *", "spec"): "a_path()",
+    ("const char *", "node"): "a_node()",
     ("const char *", "name"): "a_name()",
     ("const char *", "column"): "a_name()",
     ("const char *", "dtype"): "a_dtype()",

@@ -29,6 +29,14 @@ typedef int32_t holdall_format;
 #define HOLDALL_FORMAT_B2ND 307
 /* A Bagz file. */
 #define HOLDALL_FORMAT_BAGZ 308
+/* A store of python-blosc2 (see store.h) in a folder, `.b2d`. */
+#define HOLDALL_FORMAT_B2D 309
+/* In a zip archive, `.b2z`. */
+#define HOLDALL_FORMAT_B2Z 310
+/* In a frame, `.b2e`. */
+#define HOLDALL_FORMAT_B2E 311
+/* A CTable, the nodes of a store below one path. */
+#define HOLDALL_FORMAT_CTABLE 312
 
 /* One of HOLDALL_KIND_*. */
 typedef int32_t holdall_kind;
@@ -41,6 +49,8 @@ typedef int32_t holdall_kind;
 #define HOLDALL_KIND_TABLE 203
 /* Records of any length. */
 #define HOLDALL_KIND_BAG 204
+/* A tree of arrays and superchunks. */
+#define HOLDALL_KIND_STORE 205
 
 /* One of HOLDALL_READ, _APPEND, _CREATE, _REPLACE. */
 typedef int32_t holdall_mode;

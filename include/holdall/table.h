@@ -54,14 +54,15 @@ typedef struct holdall_table_info {
 } holdall_table_info;
 
 /* Opens a table, a folder of bcolz, BLZ or the BLZ RFC layout with separate fields, at its last
- * commit. mode: HOLDALL_READ, HOLDALL_APPEND. It is as long as its shortest column; the next
- * commit removes excess rows (holdall_table_column_row_count()).
+ * commit, or a CTable for reading (docs/stores.md). mode: HOLDALL_READ, HOLDALL_APPEND. It is as
+ * long as its shortest column; the next commit removes excess rows
+ * (holdall_table_column_row_count()).
  *
  * Returns:
  * - HOLDALL_E_BUSY: also if another writer has a column open.
  * - HOLDALL_E_MISSING, _FORMAT: a column is missing or corrupt (see the message), or its name
  *   leads out of the folder.
- * - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND, and a column has Python objects. */
+ * - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND, and a column has Python objects; a CTable. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_open(const char *path,
                                   holdall_mode mode,
@@ -154,6 +155,20 @@ holdall_status holdall_table_read_rows(const holdall_table *table,
                                        void *const *dsts,
                                        const size_t *dst_sizes,
                                        holdall_error *err);
+
+/* Sets nulls[i] to 1 if row start + i of a column is null, otherwise to 0, for count rows. Only
+ * CTables have nulls. Reads return what is stored in such rows; Arrow has them as nulls.
+ *
+ * Returns:
+ * - HOLDALL_NOT_FOUND: the column has no nulls; all are 0.
+ * - HOLDALL_E_RANGE: as holdall_table_read_rows(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_read_nulls(const holdall_table *table,
+                                        const char *column,
+                                        uint64_t start,
+                                        size_t count,
+                                        uint8_t *nulls,
+                                        holdall_error *err);
 
 /* Reads n rows of some columns, in any order, repeats allowed. names, dsts and dst_sizes: as for
  * holdall_table_read_rows().

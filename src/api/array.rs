@@ -122,7 +122,8 @@ pub struct Array {
 }
 
 fn open_at(location: &Location, mode: Mode, options: &EngineOptions) -> Result<EngineArray> {
-    location.with(
+    location.with_existing(
+        options,
         |path| open::open(path, mode, options),
         |folder| open::open_in(folder, mode, options),
     )

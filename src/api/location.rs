@@ -6,6 +6,8 @@ use crate::array::NewLocation;
 use crate::error::{Error as EngineError, Result as EngineResult, fail};
 use crate::io::Folder;
 use crate::io::memory::MemoryFolder;
+use crate::options::Options as EngineOptions;
+use crate::store::{self, Node, NodeLocation, Store as EngineStore};
 use crate::watch::{Source, Watch};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -43,6 +45,8 @@ enum Target {
     Folders(Vec<Arc<dyn Folder>>),
     /// Invalid: reported by the call that takes the location.
     PathAmongShards(OsString),
+    /// A table that consists of the nodes of a store below a path.
+    Nodes(Arc<EngineStore>, String),
 }
 
 fn path_among_shards(path: &OsStr) -> EngineError {
@@ -50,6 +54,14 @@ fn path_among_shards(path: &OsStr) -> EngineError {
         Argument,
         "location: the path {} among storages (expected storages only)",
         path.display()
+    )
+}
+
+fn only_a_table(store: &EngineStore, root: &str) -> EngineError {
+    fail!(
+        Type,
+        "{}: a table (ctable); open it as a table",
+        store.show(root)
     )
 }
 
@@ -74,12 +86,26 @@ impl Location {
         for storage in storages {
             match storage.into().0 {
                 Target::Folders(more) => folders.extend(more),
+                Target::Nodes(store, root) => {
+                    return Location(Target::PathAmongShards(store.show(&root).into()));
+                }
                 Target::Path(path) | Target::PathAmongShards(path) => {
                     return Location(Target::PathAmongShards(path));
                 }
             }
         }
         Location(Target::Folders(folders))
+    }
+
+    /// Returns the location of a node of a store.
+    pub(super) fn node(store: &Arc<EngineStore>, node: &str) -> EngineResult<Location> {
+        if let (path, Node::Table) = store.node(node)? {
+            return Ok(Location(Target::Nodes(store.clone(), path.to_owned())));
+        }
+        Ok(match store.locate(node)? {
+            NodeLocation::Path(path) => path.into(),
+            NodeLocation::Folder(folder) => Location(Target::Folders(vec![folder])),
+        })
     }
 
     /// Returns the location that a reader was opened from.
@@ -95,6 +121,16 @@ impl Location {
         match &self.0 {
             Target::Path(path) | Target::PathAmongShards(path) => Source::Path(watch(path)),
             Target::Folders(folders) => Source::Storages(folders.clone()),
+            // such a table is not opened again
+            Target::Nodes(..) => Source::Storages(Vec::new()),
+        }
+    }
+
+    /// Returns the store and the path of a table that consists of nodes.
+    pub(super) fn nodes(&self) -> Option<(&Arc<EngineStore>, &str)> {
+        match &self.0 {
+            Target::Nodes(store, root) => Some((store, root)),
+            _ => None,
         }
     }
 
@@ -110,6 +146,19 @@ impl Location {
         })
     }
 
+    /// Like [`Location::with`], for a container that exists: a path may name a node of a store.
+    pub(super) fn with_existing<T>(
+        &self,
+        options: &EngineOptions,
+        at_path: impl FnOnce(&OsStr) -> EngineResult<T>,
+        in_folder: impl Fn(&Arc<dyn Folder>) -> EngineResult<T>,
+    ) -> Result<T> {
+        self.with(
+            |path| store::path::open(path, options, at_path, &in_folder),
+            &in_folder,
+        )
+    }
+
     /// Calls the function of the engine for this location of a bag.
     pub(super) fn with_shards<T>(
         &self,
@@ -120,6 +169,7 @@ impl Location {
             Target::Path(path) => at_path(path),
             Target::Folders(folders) => in_folders(folders),
             Target::PathAmongShards(path) => Err(path_among_shards(path)),
+            Target::Nodes(store, root) => Err(only_a_table(store, root)),
         }
         .map_err(Error)
     }
@@ -132,6 +182,7 @@ impl Location {
         match &self.0 {
             Target::Path(path) => f(NewLocation::Path(path)),
             Target::PathAmongShards(path) => Err(path_among_shards(path)),
+            Target::Nodes(store, root) => Err(only_a_table(store, root)),
             Target::Folders(folders) => match folders.as_slice() {
                 [folder] => f(NewLocation::Storage(folder)),
                 _ => Err(fail!(

@@ -26,6 +26,7 @@ mod schunk;
 mod schunk_stream;
 mod selection;
 mod storage;
+mod store;
 mod stream;
 mod table;
 
@@ -53,6 +54,7 @@ pub use self::schunk::{ChunkInfo, Schunk};
 pub use self::schunk_stream::SchunkStream;
 pub use self::selection::Selection;
 pub use self::storage::{MemoryStorage, Storage, StorageRange};
+pub use self::store::Store;
 pub use self::stream::Stream;
 pub use self::table::{Table, Values};
 pub use crate::dtype::{Field, Kind as ItemKind, Type as ItemType};
@@ -86,6 +88,7 @@ debug!(Location:);
 debug!(Options:);
 debug!(Part: path);
 debug!(Schunk: len chunks);
+debug!(Store: format);
 debug!(Stream: number);
 debug!(Table: rows);
 debug!(Values<'_>:);
@@ -108,6 +111,7 @@ const _: () = (
     shared::<Records>(),
     shared::<Schunk>(),
     shared::<Selection>(),
+    shared::<Store>(),
     shared::<Stream>(),
     shared::<Table>(),
     shared::<Values<'static>>(),

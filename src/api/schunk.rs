@@ -82,7 +82,8 @@ pub struct Schunk {
 }
 
 fn open_at(location: &Location, mode: Mode, options: &EngineOptions) -> Result<Superchunk> {
-    location.with(
+    location.with_existing(
+        options,
         |path| {
             let open = |options: &EngineOptions| Superchunk::open(path, mode, options);
             match mode {

@@ -83,6 +83,9 @@ impl AsMut<EngineArray> for Column {
 }
 
 fn open_at(location: &Location, mode: Mode, options: &EngineOptions) -> Result<EngineTable> {
+    if let Some((store, root)) = location.nodes() {
+        return EngineTable::open_node(store, root, mode, options).map_err(Error);
+    }
     location.with(
         |path| EngineTable::open(path, mode, options),
         |folder| EngineTable::open_in(folder, mode, options),
@@ -98,7 +101,10 @@ impl Table {
     /// Opens a table for reading. It is as long as its shortest column.
     pub fn open_with(location: impl Into<Location>, options: &Options) -> Result<Table> {
         let (location, options) = (location.into(), options.get()?);
-        let follower = Follower::new(&location, options, Watch::path);
+        let follower = match location.nodes() {
+            Some(_) => Follower::default(),
+            None => Follower::new(&location, options, Watch::path),
+        };
         let table = Table::of(options, |options| open_at(&location, Mode::Read, options))?;
         Ok(Table { follower, ..table })
     }
@@ -305,6 +311,14 @@ impl Table {
         let column = self.index_for(column, rows.len() as u64, dst.len())?;
         let read = self.inner.read_points(column, rows, dst);
         read.map(Integrity::of).map_err(Error)
+    }
+
+    /// Returns for each row of a column whether it is null, or `None` if the column has no nulls. Only
+    /// CTables have nulls; reads return what is stored in such rows.
+    pub fn nulls(&self, column: &str, rows: impl RangeBounds<u64>) -> Result<Option<Vec<bool>>> {
+        let (first, n) = first_and_count(&rows, self.rows());
+        let column = self.inner.column_index(column).map_err(Error)?;
+        self.inner.nulls(column, first, n).map_err(Error)
     }
 
     /// Returns the index of a column of which rows are read to a buffer.

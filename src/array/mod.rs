@@ -48,4 +48,4 @@ mod view;
 pub use any::Array;
 pub use chunked::ChunkedStore;
 pub use new_location::NewLocation;
-pub use tiled::{NewTiled, verify};
+pub use tiled::{NewTiled, verify, verify_in};

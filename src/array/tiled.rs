@@ -515,14 +515,33 @@ impl TiledArray {
 pub fn verify(
     path: &OsStr,
     options: &Options,
-    mut fault: impl FnMut(&Error) -> bool,
+    fault: impl FnMut(&Error) -> bool,
 ) -> Result<Verified> {
     options.only(
         "verifying a frame",
         &[Opt::Threads, Opt::MemoryLimit, Opt::Io, Opt::At],
     )?;
     let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
-    let frame = Frame::open(path, Mode::Read, &skipping)?;
+    verify_frame(Frame::open(path, Mode::Read, &skipping)?, options, fault)
+}
+
+/// Like [`verify`], for the frame `name` in `folder`.
+pub fn verify_in(
+    folder: &Arc<dyn Folder>,
+    name: &OsStr,
+    options: &Options,
+    fault: impl FnMut(&Error) -> bool,
+) -> Result<Verified> {
+    let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
+    let frame = Frame::open_in(folder, name, Mode::Read, &skipping)?;
+    verify_frame(frame, options, fault)
+}
+
+fn verify_frame(
+    frame: Frame,
+    options: &Options,
+    mut fault: impl FnMut(&Error) -> bool,
+) -> Result<Verified> {
     let mut go_on = true;
     let (is_array, report) = (TiledArray::is_in(&frame), |e: &Error| {
         go_on = fault(e);

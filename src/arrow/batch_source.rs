@@ -92,7 +92,12 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
             )
         })?;
         let fields = selected(&table, &columns).map(|c| {
-            column_field(&c.name, c.array.as_ref(), options).map_err(|e| within(&table, &c.name, e))
+            let field = column_field(&c.name, c.array.as_ref(), options);
+            let field = field.map_err(|e| within(&table, &c.name, e))?;
+            Ok(Field {
+                nullable: field.nullable || c.nulls.is_some(),
+                ..field
+            })
         });
         let schema = Field::of("", Format::Struct, fields.collect::<Result<_>>()?);
         let arrays: Vec<&Array> = selected(&table, &columns)
@@ -142,7 +147,7 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
             tasks.iter_mut().collect(),
             |(column, result): &mut (_, _)| {
                 let column: &Column<A> = column;
-                *result = self.column(column.array.as_ref(), n);
+                *result = self.column(column, n);
             },
         );
         let children = tasks
@@ -152,7 +157,8 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
         Ok(Data::of(n as usize, children))
     }
 
-    fn column(&self, array: &Array, n: u64) -> Result<Data> {
+    fn column(&self, column: &Column<A>, n: u64) -> Result<Data> {
+        let array = column.array.as_ref();
         if array.store().has_objects() {
             return self.objects(array, n);
         }
@@ -167,12 +173,22 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
             (*start, *count) = (self.next, n);
         }
         array.read(&start, &count, None, buffer.get_mut(), None)?;
+        let nulls = match &column.nulls {
+            Some(rule) => {
+                Some(rule.nulls(self.next, n as usize, &array.dtype().item, buffer.get())?)
+            }
+            None => None,
+        };
         let at = RowContext {
             first: self.next,
             per_row: 1,
             options: self.options,
         };
-        export_lists(&array.dtype().item, &lists(array), n as usize, buffer, at)
+        let data = export_lists(&array.dtype().item, &lists(array), n as usize, buffer, at)?;
+        match nulls {
+            Some(nulls) => data.with_nulls(&nulls),
+            None => Ok(data),
+        }
     }
 
     fn objects(&self, array: &Array, n: u64) -> Result<Data> {

@@ -8,6 +8,7 @@ use super::guard::*;
 use super::options::{chosen, holdall_options};
 use super::schunk::{filter_numbers, stored_codec_number};
 use super::storage::{Target, opened_from, target, target_of};
+use super::store::target_and_source;
 use super::structs::{read_struct, structure, write_struct};
 use crate::array::selection::MAX_NDIM;
 use crate::array::{Array, NewLocation};
@@ -17,8 +18,10 @@ use crate::dtype::Dtype;
 use crate::error::{Result, fail};
 use crate::format::{Format, Kind};
 use crate::options::Options;
+use crate::store::{self, NodeLocation};
 use crate::superchunk::bloscpack::Mode;
 use crate::watch::{Reopen, Watch, reopened};
+use std::ffi::OsStr;
 use std::ffi::{CString, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
@@ -326,10 +329,23 @@ pub unsafe extern "C" fn holdall_array_open(
     })
 }
 
+/// Opens a node of a store.
+pub(super) fn open_node(location: &NodeLocation, options: Options) -> Result<holdall_array> {
+    let (target, source) = target_and_source(location);
+    let inner = open_target(target, Mode::Read, &options)?;
+    Ok(holdall_array {
+        source: Some((source, options)),
+        ..array_handle(inner)
+    })
+}
+
 fn open_target(from: Target, mode: Mode, options: &Options) -> Result<Array> {
     match from {
         Target::Path(path) => {
-            open::open(path, mode, options).map_err(|e| wrong_kind(path, Kind::Array, e))
+            let at_path = |path: &OsStr| open::open(path, mode, options);
+            let in_folder = |folder: &_| open::open_in(folder, mode, options);
+            store::path::open(path, options, at_path, in_folder)
+                .map_err(|e| wrong_kind(path, Kind::Array, e))
         }
         Target::Storage(folder) => open::open_in(&folder, mode, options),
     }
@@ -338,7 +354,12 @@ fn open_target(from: Target, mode: Mode, options: &Options) -> Result<Array> {
 /// Returns the format of a new array.
 fn array_format(constant: holdall_format) -> Result<Format> {
     match format(constant)? {
-        Format::B2Frame | Format::Bagz => Err(fail!(
+        Format::B2Frame
+        | Format::Bagz
+        | Format::B2d
+        | Format::B2z
+        | Format::B2e
+        | Format::CTable => Err(fail!(
             Unsupported,
             "format: not a format of arrays (expected HOLDALL_FORMAT_BLOSCPACK, _BCOLZ, _BLZ, \
              _BLZ_RFC, _CATERVA or _B2ND, found {constant})"

@@ -23,14 +23,15 @@ const MODES: [(i32, Mode, &CStr); 4] = [
     (HOLDALL_REPLACE, Mode::Replace, c"replace"),
 ];
 
-const KINDS: [(i32, Kind, &CStr); 4] = [
+const KINDS: [(i32, Kind, &CStr); 5] = [
     (HOLDALL_KIND_SCHUNK, Kind::Schunk, c"schunk"),
     (HOLDALL_KIND_ARRAY, Kind::Array, c"array"),
     (HOLDALL_KIND_TABLE, Kind::Table, c"table"),
     (HOLDALL_KIND_BAG, Kind::Bag, c"bag"),
+    (HOLDALL_KIND_STORE, Kind::Store, c"store"),
 ];
 
-const FORMATS: [(i32, Format, &CStr); 8] = [
+const FORMATS: [(i32, Format, &CStr); 12] = [
     (HOLDALL_FORMAT_BLOSCPACK, Format::Bloscpack, c"bloscpack"),
     (HOLDALL_FORMAT_BCOLZ, Format::Bcolz, c"bcolz"),
     (HOLDALL_FORMAT_BLZ, Format::Blz, c"blz"),
@@ -39,6 +40,10 @@ const FORMATS: [(i32, Format, &CStr); 8] = [
     (HOLDALL_FORMAT_CATERVA, Format::Caterva, c"caterva"),
     (HOLDALL_FORMAT_B2ND, Format::B2nd, c"b2nd"),
     (HOLDALL_FORMAT_BAGZ, Format::Bagz, c"bagz"),
+    (HOLDALL_FORMAT_B2D, Format::B2d, c"b2d"),
+    (HOLDALL_FORMAT_B2Z, Format::B2z, c"b2z"),
+    (HOLDALL_FORMAT_B2E, Format::B2e, c"b2e"),
+    (HOLDALL_FORMAT_CTABLE, Format::CTable, c"ctable"),
 ];
 
 /// Codecs with their values in [`Opt::Codec`].

@@ -36,6 +36,14 @@ pub const HOLDALL_FORMAT_CATERVA: i32 = 306;
 pub const HOLDALL_FORMAT_B2ND: i32 = 307;
 /// A Bagz file.
 pub const HOLDALL_FORMAT_BAGZ: i32 = 308;
+/// A store of python-blosc2 (see store.h) in a folder, `.b2d`.
+pub const HOLDALL_FORMAT_B2D: i32 = 309;
+/// In a zip archive, `.b2z`.
+pub const HOLDALL_FORMAT_B2Z: i32 = 310;
+/// In a frame, `.b2e`.
+pub const HOLDALL_FORMAT_B2E: i32 = 311;
+/// A CTable, the nodes of a store below one path.
+pub const HOLDALL_FORMAT_CTABLE: i32 = 312;
 
 /// One of HOLDALL_KIND_*.
 pub type holdall_kind = i32;
@@ -47,6 +55,8 @@ pub const HOLDALL_KIND_ARRAY: i32 = 202;
 pub const HOLDALL_KIND_TABLE: i32 = 203;
 /// Records of any length.
 pub const HOLDALL_KIND_BAG: i32 = 204;
+/// A tree of arrays and superchunks.
+pub const HOLDALL_KIND_STORE: i32 = 205;
 
 /// One of HOLDALL_READ, _APPEND, _CREATE, _REPLACE.
 pub type holdall_mode = i32;
@@ -137,6 +147,7 @@ pub(super) fn wrong_kind(path: &OsStr, expected: Kind, e: Error) -> Error {
         Kind::Array => ("an", "array", "holdall_array_open"),
         Kind::Table => ("a", "table", "holdall_table_open"),
         Kind::Bag => ("a", "bag of records", "holdall_bag_open"),
+        Kind::Store => ("a", "store", "holdall_store_open"),
     };
     let format = constants::name(format_number(format)).unwrap_or_default();
     let shown = match locate::is_folder(path).then(|| locate::folder(path)) {
@@ -155,10 +166,9 @@ fn opens_as(format: Format, kind: Kind) -> bool {
     match kind {
         Kind::Schunk | Kind::Array => matches!(
             format,
-            Format::Bloscpack | Format::B2Frame | Format::Caterva | Format::B2nd
+            Format::Bloscpack | Format::B2Frame | Format::Caterva | Format::B2nd | Format::B2e
         ),
-        Kind::Table => false,
-        Kind::Bag => false,
+        Kind::Table | Kind::Bag | Kind::Store => false,
     }
 }
 

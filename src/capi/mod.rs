@@ -16,6 +16,7 @@ pub mod part;
 pub mod schunk;
 pub mod schunk_stream;
 pub mod storage;
+pub mod store;
 pub mod stream;
 mod structs;
 pub mod table;

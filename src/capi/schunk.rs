@@ -7,12 +7,14 @@ use super::container::{holdall_format, holdall_mode, wrong_kind};
 use super::guard::*;
 use super::options::{HOLDALL_CODEC_MIXED, HOLDALL_CODEC_NONE, chosen, holdall_options};
 use super::storage::{Target, opened_from, target, target_of};
+use super::store::target_and_source;
 use super::structs::{structure, write_struct};
 use crate::blosc::StoredCodec;
 use crate::error::{Result, fail};
 use crate::format::{Format, Kind};
 use crate::options::Options;
 use crate::repair::reading;
+use crate::store::{self, NodeLocation};
 use crate::superchunk::any::{Superchunk, SuperchunkFormat};
 use crate::superchunk::bloscpack::{Destination, Mode};
 use crate::watch::{Reopen, Watch, reopened};
@@ -173,6 +175,16 @@ pub unsafe extern "C" fn holdall_schunk_open(
     })
 }
 
+/// Opens a node of a store.
+pub(super) fn open_node(location: &NodeLocation, options: Options) -> Result<holdall_schunk> {
+    let (target, source) = target_and_source(location);
+    let inner = open(target, Mode::Read, options.clone())?;
+    Ok(holdall_schunk {
+        source: Some((source, options)),
+        ..schunk_handle(inner)
+    })
+}
+
 fn open(to: Target, mode: Mode, options: Options) -> Result<Superchunk> {
     let path = match to {
         Target::Path(path) => path,
@@ -180,7 +192,11 @@ fn open(to: Target, mode: Mode, options: Options) -> Result<Superchunk> {
             return Superchunk::open_in(&folder, OsStr::new(""), mode, &options);
         }
     };
-    let open = |options: &Options| Superchunk::open(path, mode, options);
+    let open = |options: &Options| {
+        let at_path = |path: &OsStr| Superchunk::open(path, mode, options);
+        let in_folder = |folder: &_| Superchunk::open_in(folder, OsStr::new(""), mode, options);
+        store::path::open(path, options, at_path, in_folder)
+    };
     let opened = if mode == Mode::Read {
         reading(path, options, open)
     } else {

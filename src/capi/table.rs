@@ -90,7 +90,7 @@ pub struct holdall_table_info {
 structure!(holdall_table_info);
 
 /// Returns the handle of a table that `open` opens or creates with these options.
-fn table_handle(
+pub(super) fn table_handle(
     mut options: Options,
     open: impl FnOnce(&Options) -> Result<Table>,
 ) -> Result<holdall_table> {
@@ -148,14 +148,14 @@ impl holdall_table {
 }
 
 /// Opens a table, a folder of bcolz, BLZ or the BLZ RFC layout with separate fields, at its last
-/// commit. mode: HOLDALL_READ, HOLDALL_APPEND. It is as long as its shortest column; the next
+/// commit, or a CTable for reading (docs/stores.md). mode: HOLDALL_READ, HOLDALL_APPEND. It is as long as its shortest column; the next
 /// commit removes excess rows (holdall_table_column_row_count()).
 ///
 /// Returns:
 /// - HOLDALL_E_BUSY: also if another writer has a column open.
 /// - HOLDALL_E_MISSING, _FORMAT: a column is missing or corrupt (see the message), or its name
 ///   leads out of the folder.
-/// - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND, and a column has Python objects.
+/// - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND, and a column has Python objects; a CTable.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_open(
@@ -450,6 +450,45 @@ pub unsafe extern "C" fn holdall_table_read_rows(
         Requested::new(table, column_count, names, dsts, dst_sizes)?
             .read_each(|column, dst| table.read_rows(column, (start, count, step), dst))
             .map(or_skipped)
+    })
+}
+
+/// Sets nulls[i] to 1 if row start + i of a column is null, otherwise to 0, for count rows. Only
+/// CTables have nulls. Reads return what is stored in such rows; Arrow has them as nulls.
+///
+/// Returns:
+/// - HOLDALL_NOT_FOUND: the column has no nulls; all are 0.
+/// - HOLDALL_E_RANGE: as holdall_table_read_rows().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_read_nulls(
+    table: *const holdall_table,
+    column: *const c_char,
+    start: u64,
+    count: usize,
+    nulls: *mut u8,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(table), err, |t| {
+        let table = &t.inner;
+        let column = table.column_index(utf8(column, "column")?)?;
+        let end = start.checked_add(count as u64);
+        if end.is_none_or(|end| end > table.rows()) {
+            return Err(fail!(
+                Range,
+                "rows {start} to {} exceed the table (there are {})",
+                start.saturating_add(count as u64),
+                table.rows()
+            ));
+        }
+        let nulls = filled(nulls, count, 0, "nulls")?;
+        let Some(found) = table.nulls(column, start, count as u64)? else {
+            return Ok(HOLDALL_NOT_FOUND);
+        };
+        for (null, found) in nulls.iter_mut().zip(found) {
+            *null = found.into();
+        }
+        Ok(HOLDALL_OK)
     })
 }
 

@@ -481,6 +481,27 @@ impl Folder for LocalFolder {
         names.map_err(|e| Error::os(self.show(name), &e))
     }
 
+    fn files(&self) -> Result<Vec<OsString>> {
+        let (mut files, mut folders) = (Vec::new(), vec![PathBuf::new()]);
+        while let Some(folder) = folders.pop() {
+            let failed = |e: std::io::Error| Error::os(self.show(folder.as_os_str()), &e);
+            for entry in fs::read_dir(self.path.join(&folder)).map_err(failed)? {
+                let entry = entry.map_err(failed)?;
+                let (kind, name) = (
+                    entry.file_type().map_err(failed)?,
+                    folder.join(entry.file_name()),
+                );
+                match kind {
+                    _ if kind.is_dir() => folders.push(name),
+                    // opening the file decides whether its link may be followed
+                    _ if kind.is_file() || entry.path().is_file() => files.push(name.into()),
+                    _ => {}
+                }
+            }
+        }
+        Ok(files)
+    }
+
     fn sync_in(&self, name: &OsStr) -> Result<()> {
         self.check_folder_inside(name)?;
         os::sync_folder(&self.path.join(name)).map_err(|e| Error::os(self.show(name), &e))

@@ -2,20 +2,24 @@
 //!
 //! A text that starts with the scheme of an object store is passed on unchanged, and that store
 //! parses it. Any other text is a local path, optionally prefixed with `posix:` or `/posix:`. An
-//! existing local file of the same name takes precedence over a scheme.
+//! existing local file of the same name takes precedence over a scheme. A name that continues after
+//! that of a zip archive, such as `x.b2z/group/a.b2nd`, is a member of the archive.
 #![forbid(unsafe_code)]
 
 use super::file::{self, Located};
-use super::{Folder, object, overlay};
+use super::zip::ZipFolder;
+use super::{Folder, object, overlay, read_only};
 use crate::error::Result;
 use crate::os::OsStrExt;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, is_separator};
 use std::sync::Arc;
 
 /// Schemes of storage that is reached over a network.
 const SCHEMES: [&str; 5] = ["gs", "s3", "az", "http", "https"];
 const LOCAL: &[u8] = b"posix";
+/// End of the name of a zip archive whose members have paths.
+const ARCHIVE: &[u8] = b".b2z";
 
 /// Splits a name at the first `:`, as Bagz does. A leading `/` is skipped.
 fn split(text: &OsStr) -> Option<(&[u8], &[u8])> {
@@ -33,6 +37,9 @@ pub fn scheme(text: &OsStr) -> Option<&'static str> {
 
 /// Returns folder and name of a file.
 pub fn locate(text: &OsStr) -> Result<Located> {
+    if let Some((archive, member)) = archive_and_member(text) {
+        return locate_member(archive, member);
+    }
     match scheme(text) {
         Some(s) if !is_local(text) => object::locate(s, text),
         _ => file::locate(local(text)),
@@ -42,6 +49,9 @@ pub fn locate(text: &OsStr) -> Result<Located> {
 
 /// Like [`locate`], for callers that open the file next (see [`file::locate_to_open`]).
 pub fn locate_to_open(text: &OsStr) -> Result<Located> {
+    if let Some((archive, member)) = archive_and_member(text) {
+        return locate_member(archive, member);
+    }
     match scheme(text) {
         Some(s) if !is_local(text) => object::locate(s, text),
         _ => file::locate_to_open(local(text)),
@@ -51,11 +61,42 @@ pub fn locate_to_open(text: &OsStr) -> Result<Located> {
 
 /// Like [`locate`], for callers that change the file (see [`file::locate_for_change`]).
 pub fn locate_for_change(text: &OsStr) -> Result<Located> {
+    if archive_and_member(text).is_some() {
+        return Err(read_only(&text.display().to_string()));
+    }
     match scheme(text) {
         Some(s) if !is_local(text) => object::locate(s, text),
         _ => file::locate_for_change(local(text)),
     }
     .map(with_overlay)
+}
+
+/// Returns the name of a zip archive and the path of a member, if the name continues after that of
+/// an archive.
+fn archive_and_member(text: &OsStr) -> Option<(&OsStr, &OsStr)> {
+    let bytes = text.as_bytes();
+    let ends = bytes.windows(ARCHIVE.len() + 1).enumerate();
+    let ends = ends.filter(|(_, window)| {
+        window.starts_with(ARCHIVE) && window.last().is_some_and(|b| is_separator((*b).into()))
+    });
+    let mut names = ends.filter_map(|(at, _)| {
+        let (archive, member) = bytes.split_at_checked(at + ARCHIVE.len())?;
+        let member = member.get(1..).filter(|member| !member.is_empty())?;
+        Some((OsStr::from_bytes(archive), OsStr::from_bytes(member)))
+    });
+    names.find(|(archive, _)| match is_local_name(archive) {
+        true => Path::new(local(archive)).is_file(),
+        false => exists(archive),
+    })
+}
+
+fn locate_member(archive: &OsStr, member: &OsStr) -> Result<Located> {
+    let outer = locate(archive)?;
+    Ok(Located {
+        folder: Arc::new(ZipFolder::open(&outer.folder, &outer.name)?),
+        name: member.to_owned(),
+        given: member.to_owned(),
+    })
 }
 
 /// Returns the folder of this name (see [`file::folder`]).

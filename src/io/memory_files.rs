@@ -188,6 +188,10 @@ impl Folder for MemoryFiles {
         shown(name)
     }
 
+    fn files(&self) -> Result<Vec<OsString>> {
+        Ok(self.names())
+    }
+
     fn list(&self, folder: &OsStr) -> Result<Vec<OsString>> {
         let prefix = folder.as_encoded_bytes();
         let names = self.names();

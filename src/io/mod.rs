@@ -1,7 +1,7 @@
 //! Storage: folders of named files as two traits, and the means to change files atomically.
 //!
-//! - [`Folder`] and [`File`]: local files, memory, the caller's functions, object stores. Formats
-//!   use only these traits.
+//! - [`Folder`] and [`File`]: local files, memory, the caller's functions, object stores, zip
+//!   archives. Formats use only these traits.
 //! - [`locate`]: maps a name to its storage.
 //! - [`journal`]: makes a change of several ranges or several files one commit, and gives readers
 //!   the last commit while a change is in progress or was interrupted.
@@ -12,6 +12,7 @@
 
 pub mod fd_pool;
 pub mod file;
+mod file_part;
 mod folder_identity;
 pub mod functions;
 pub mod journal;
@@ -25,16 +26,19 @@ mod map_heuristic;
 pub mod memory;
 pub mod memory_files;
 pub mod object;
+pub mod one_file;
 pub mod overlay;
 pub mod read_buffer;
 mod recent_reads;
 #[cfg(test)]
 pub mod sim;
+pub mod zip;
 
 use crate::error::{Error, Result, fail};
 use crate::slice::SliceExt;
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
+use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
 
@@ -369,6 +373,26 @@ pub trait Folder: Send + Sync {
     fn list(&self, _name: &OsStr) -> Result<Vec<OsString>> {
         Ok(Vec::new())
     }
+    /// Returns the names of all files in the folder and its subfolders, in no particular order. Links
+    /// to folders are not followed.
+    fn files(&self) -> Result<Vec<OsString>> {
+        const MAX_DEPTH: usize = 64;
+        let (mut files, mut folders) = (Vec::new(), vec![(OsString::new(), 0)]);
+        while let Some((folder, depth)) = folders.pop() {
+            for entry in self.list(&folder)? {
+                let name = match folder.is_empty() {
+                    true => entry,
+                    false => Path::new(&folder).join(&entry).into(),
+                };
+                if self.exists(&name)? && self.obstacle(&name)?.is_none() {
+                    files.push(name);
+                } else if depth < MAX_DEPTH {
+                    folders.push((name, depth + 1));
+                }
+            }
+        }
+        Ok(files)
+    }
     /// Returns whether the folder belongs to an object store. Objects appear complete and are
     /// immutable.
     fn is_store(&self) -> bool {
@@ -439,9 +463,9 @@ pub fn beside(prefix: &str, name: &OsStr, suffix: &str) -> OsString {
 
 /// Returns the folder part of a name: the text before its last slash.
 pub fn parent(name: &OsStr) -> &OsStr {
-    std::path::Path::new(name)
+    Path::new(name)
         .parent()
-        .map_or(OsStr::new(""), std::path::Path::as_os_str)
+        .map_or(OsStr::new(""), Path::as_os_str)
 }
 
 /// Copies `n` bytes from one file to an offset of another.

@@ -106,6 +106,7 @@ pub(super) fn open(dir: &DatasetDir, config: &ReadConfig, options: &Options) -> 
             name,
             stored_rows: rows,
             array: file.into_array()?,
+            nulls: None,
         });
     }
     let mut writer = TableWriter::new(dir, options, session);
@@ -121,6 +122,7 @@ pub(super) fn open(dir: &DatasetDir, config: &ReadConfig, options: &Options) -> 
         columns,
         attrs,
         writer: Some(writer),
+        format: None,
     })
 }
 

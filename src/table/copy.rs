@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::write::{self, NewColumn};
-use super::{Column, Table};
+use super::{Column, NullRule, Table};
 use crate::array::{Array, NewLocation};
 use crate::dataset::like::{append_rows, inherit, inherit_no_checksum};
 use crate::dataset::{create, meta_files};
@@ -84,6 +84,7 @@ impl<A: AsRef<Array>> Table<A> {
             let rows = i64::try_from(self.rows).unwrap_or(i64::MAX);
             options.set(Opt::ExpectedRows, rows)?;
         }
+        self.refuse_nulls(format)?;
         let columns = self.new_columns(format, &mut options)?;
         if format != Format::BlzRfc {
             let files = self.meta_file_names()?;
@@ -105,6 +106,30 @@ impl<A: AsRef<Array>> Table<A> {
         new.commit()?;
         scope.finish();
         Ok(corrupt)
+    }
+
+    /// Returns an error if a row of a column is null: no format of a new table has nulls.
+    fn refuse_nulls(&self, format: Format) -> Result<()> {
+        const PIECE: u64 = 1 << 16;
+        for (i, column) in self.columns.iter().enumerate() {
+            // NaN stays NaN
+            if matches!(column.nulls, None | Some(NullRule::Nan)) {
+                continue;
+            }
+            for first in (0..self.rows).step_by(PIECE as usize) {
+                let nulls = self.nulls(i, first, PIECE.min(self.rows - first))?;
+                if let Some(row) = nulls.unwrap_or_default().iter().position(|null| *null) {
+                    return Err(fail!(
+                        Unsupported,
+                        "{}: column {:?}: row {} is null, and tables of the format {format:?} have no nulls; export the table with Arrow",
+                        self.name,
+                        column.name,
+                        first + row as u64
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns true if attributes are missing because they are corrupt and skipped.

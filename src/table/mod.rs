@@ -8,7 +8,9 @@
 
 mod blz_rfc;
 mod copy;
+mod ctable;
 mod meta_files;
+mod nulls;
 mod read;
 mod repair;
 mod splits;
@@ -17,6 +19,7 @@ mod tests;
 mod view;
 mod write;
 
+pub use nulls::NullRule;
 pub use repair::repair;
 #[cfg(any(test, feature = "internals"))]
 pub use repair::{Repaired, repair_at};
@@ -39,6 +42,7 @@ use crate::format::{Format, Kind};
 use crate::io::{Folder, object};
 use crate::json::Value;
 use crate::options::{Opt, Options};
+use crate::store::Store as NodeStore;
 use crate::superchunk::bloscpack::Mode;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -56,6 +60,8 @@ pub struct Table<A = Array> {
     attrs: Attrs,
     /// Write state, if the table is open for writing.
     writer: Option<TableWriter>,
+    /// The format, if it is not that of the columns.
+    format: Option<Format>,
 }
 
 /// One column.
@@ -66,6 +72,8 @@ pub struct Column<A = Array> {
     pub array: A,
     /// Number of rows in the files of the column.
     pub stored_rows: u64,
+    /// Which rows are null, if any can be.
+    pub nulls: Option<NullRule>,
     /// Folder of the column.
     folder: String,
 }
@@ -79,8 +87,27 @@ struct FoundColumn {
 }
 
 impl Table {
-    /// Opens the table in a folder.
+    /// Opens the table in a folder, or a CTable in a store.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Table> {
+        match Table::open_dataset(path, mode, options) {
+            Err(e) => ctable::open(path, mode, options)?.ok_or(e),
+            opened => opened,
+        }
+    }
+
+    /// Opens a node of a store that is a table.
+    pub fn open_node(
+        store: &NodeStore,
+        node: &str,
+        mode: Mode,
+        options: &Options,
+    ) -> Result<Table> {
+        let root = store.node(node)?.0;
+        ctable::of_store(store, root, mode, options)?
+            .ok_or_else(|| fail!(Type, "{}: this node is no table", store.show(root)))
+    }
+
+    fn open_dataset(path: &OsStr, mode: Mode, options: &Options) -> Result<Table> {
         let _scope = object::request_scope(options);
         if !open::is_folder(path) && std::fs::metadata(path).is_ok() {
             return Err(fail!(
@@ -100,6 +127,9 @@ impl Table {
     pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Result<Table> {
         let dir = DatasetDir::of(folder);
         if !snapshot(&dir, open::is_dataset)? {
+            if let Some(table) = ctable::open_in(folder, mode, options)? {
+                return Ok(table);
+            }
             return Err(fail!(
                 Missing,
                 "{}: it is not a dataset: it has neither {STORAGE} nor {ROOTDIRS}",
@@ -139,6 +169,7 @@ impl Table {
                 folder,
                 stored_rows,
                 array: file?,
+                nulls: None,
             });
         }
         if options.get(Opt::Verify, 1) > 1 {
@@ -151,6 +182,7 @@ impl Table {
             columns,
             attrs,
             writer: None,
+            format: None,
         }
         .map(ArrayFile::into_array)
     }
@@ -176,12 +208,14 @@ impl<A> Table<A> {
             columns,
             attrs,
             writer,
+            format,
         } = self;
         let column = |c: Column<A>| {
             Ok(Column {
                 name: c.name,
                 array: f(c.array)?,
                 stored_rows: c.stored_rows,
+                nulls: c.nulls,
                 folder: c.folder,
             })
         };
@@ -191,6 +225,7 @@ impl<A> Table<A> {
             columns: columns.into_iter().map(column).collect::<Result<_>>()?,
             attrs,
             writer,
+            format,
         })
     }
 

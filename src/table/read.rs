@@ -1,7 +1,8 @@
 //! Reads rows of columns, which are found by name.
 #![forbid(unsafe_code)]
 
-use super::Table;
+use super::{Column, Table};
+use crate::alloc;
 use crate::array::Array;
 use crate::error::{Result, fail};
 use crate::format::Format;
@@ -12,7 +13,30 @@ impl<A: AsRef<Array>> Table<A> {
     pub fn format(&self) -> Format {
         let stored = || self.columns.first().map(|c| c.array.as_ref().format());
         let writer = self.writer.as_ref().map(|writer| writer.format);
-        writer.or_else(stored).unwrap_or(Format::Bcolz)
+        self.format
+            .or(writer)
+            .or_else(stored)
+            .unwrap_or(Format::Bcolz)
+    }
+
+    /// Returns for each of `n` rows of a column from `first` on whether it is null; `None`: the column
+    /// has no nulls.
+    pub fn nulls(&self, column: usize, first: u64, n: u64) -> Result<Option<Vec<bool>>> {
+        let Some(Column {
+            array,
+            nulls: Some(rule),
+            ..
+        }) = self.columns.get(column)
+        else {
+            return Ok(None);
+        };
+        let array = array.as_ref();
+        let row = array.nbytes() / self.rows.max(1);
+        let len = alloc::allow(row.saturating_mul(n), array.memory_limit(), "rows")?;
+        let mut bytes = alloc::zeroed(len)?;
+        self.read_rows(column, (first, n, 1), &mut bytes)?;
+        let n = usize::try_from(n).unwrap_or(usize::MAX);
+        rule.nulls(first, n, &array.dtype().item, &bytes).map(Some)
     }
 
     /// Returns the size of all items in bytes.

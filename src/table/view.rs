@@ -27,6 +27,10 @@ impl<A: AsRef<Array>> Table<A> {
                 name: column.name.clone(),
                 array,
                 stored_rows: count,
+                nulls: match &column.nulls {
+                    Some(rule) => Some(rule.slice(start, count, step)?),
+                    None => None,
+                },
                 folder: column.folder.clone(),
             })
         };
@@ -47,6 +51,7 @@ impl<A: AsRef<Array>> Table<A> {
             columns,
             attrs: self.attrs.clone(),
             writer: None,
+            format: self.format,
         })
     }
 

@@ -121,6 +121,7 @@ pub(super) fn open(dir: &DatasetDir, options: &Options) -> Result<Table> {
             folder,
             stored_rows,
             array,
+            nulls: None,
         });
     }
     let writer = TableWriter {
@@ -136,6 +137,7 @@ pub(super) fn open(dir: &DatasetDir, options: &Options) -> Result<Table> {
         columns,
         attrs,
         writer: Some(writer),
+        format: None,
     })
 }
 
@@ -294,6 +296,7 @@ fn create_at(
         columns: Vec::new(),
         attrs: Attrs::default(),
         writer: Some(writer),
+        format: None,
     };
     table.attrs.is_yaml = options.get(Opt::Yaml, 0) == 1;
     for NewColumn {
@@ -828,6 +831,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
             folder: name.to_owned(),
             stored_rows: 0,
             array,
+            nulls: None,
         };
         // a file system may treat two names as the same
         let mut names: Vec<_> = self

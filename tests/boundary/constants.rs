@@ -67,7 +67,7 @@ fn every_constant_has_its_name() {
         Some((value.parse().unwrap(), name.to_lowercase()))
     });
     let defined: Vec<(i32, String)> = defined.collect();
-    assert_eq!(defined.len(), 4 + 4 + 8 + 9 + 10 + 6 + 2 + 3 + 2 + 2 + 2);
+    assert_eq!(defined.len(), 4 + 5 + 12 + 9 + 10 + 6 + 2 + 3 + 2 + 2 + 2);
     for (constant, expected) in &defined {
         assert_eq!(name(*constant).as_ref(), Some(expected));
     }
@@ -150,7 +150,7 @@ fn other_numbers_are_no_modes() {
 #[test]
 fn other_numbers_are_no_formats() {
     let (from, columns, new) = (Sources::new(), tables::columns(), HOLDALL_CREATE);
-    let formats = HOLDALL_FORMAT_BLOSCPACK..=HOLDALL_FORMAT_BAGZ;
+    let formats = HOLDALL_FORMAT_BLOSCPACK..=HOLDALL_FORMAT_CTABLE;
     for format in
         numbers().filter(|n| !formats.contains(n) && *n < if cfg!(miri) { 5 } else { 910 })
     {
@@ -177,7 +177,7 @@ fn other_numbers_are_no_formats() {
 #[cfg_attr(miri, ignore = "calls C codecs")]
 fn formats_belong_to_kinds() {
     let columns = tables::columns();
-    for format in HOLDALL_FORMAT_BLOSCPACK..=HOLDALL_FORMAT_BAGZ {
+    for format in HOLDALL_FORMAT_BLOSCPACK..=HOLDALL_FORMAT_CTABLE {
         let (file, folder) = (
             format == HOLDALL_FORMAT_BLOSCPACK,
             [302, 303, 304].contains(&format),

@@ -18,6 +18,7 @@ mod schunk_streams;
 mod schunks;
 mod sources;
 mod storage;
+mod stores;
 mod structs;
 mod tables;
 mod targets;

@@ -2,7 +2,7 @@
 
 use holdall::capi::{
     array::*, arrow::*, bag::*, checksum::*, container::*, guard::*, index::*, options::*, part::*,
-    schunk::*, schunk_stream::*, storage::*, stream::*, table::*,
+    schunk::*, schunk_stream::*, storage::*, store::*, stream::*, table::*,
 };
 
 trait Nothing {
@@ -164,6 +164,12 @@ fn functions_that_can_fail_do() {
             holdall_bag_index_find_first(no(), no(), no(), no(), no()),
             holdall_bag_index_find(no(), no(), no(), no(), no(), no(), no()),
             holdall_bag_index_find_many(no(), no(), no(), no(), no(), no()),
+            holdall_table_read_nulls(no(), no(), no(), no(), no(), no()),
+            holdall_store_open(no(), no(), no(), no()),
+            holdall_store_identify(no(), no(), no(), no(), no()),
+            holdall_store_open_array(no(), no(), no(), no(), no()),
+            holdall_store_open_schunk(no(), no(), no(), no(), no()),
+            holdall_store_open_table(no(), no(), no(), no(), no()),
             holdall_table_to_arrow(no(), no(), no(), no(), no(), no()),
             holdall_table_columns_to_arrow(no(), no(), no(), no(), no(), no(), no(), no()),
             holdall_table_append_arrow(no(), no(), no()),
@@ -245,6 +251,9 @@ fn functions_that_cannot_fail() {
         holdall_bag_index_close(no());
         holdall_bag_index_key_count(no());
         holdall_bag_index_damaged_count(no());
+        holdall_store_close(no());
+        holdall_store_node_count(no());
+        holdall_store_node_path(no(), no());
     }
 }
 

@@ -214,6 +214,11 @@ impl Storage {
         self.files.lock().unwrap()[name.as_bytes()].clone()
     }
 
+    /// Creates a file.
+    pub fn put(&self, name: &str, bytes: Vec<u8>) {
+        self.files.lock().unwrap().insert(name.into(), bytes);
+    }
+
     /// Changes the bytes of a file.
     pub fn change(&self, name: &str, f: impl FnOnce(&mut Vec<u8>)) {
         f(self.files.lock().unwrap().get_mut(name.as_bytes()).unwrap());

@@ -105,7 +105,7 @@ def f64(*values):
 def run(caller, folder):
     """Runs the whole script; returns the functions that were not called."""
     folder = pathlib.Path(folder)
-    parts = [versions, options, bags, writers, streams, indexes, storage, schunks, schunk_streams, arrays, array_values, tables, table_parts, container_parts, arrow, whole]
+    parts = [versions, options, bags, writers, streams, indexes, storage, schunks, schunk_streams, arrays, array_values, tables, table_parts, container_parts, stores, arrow, whole]
     for part in parts:
         at = folder / part.__name__
         at.mkdir()
@@ -602,6 +602,27 @@ def container_parts(f, k, path):
     f("table_close", t)
     f("part_close", f.ok("part_of_table", path("t"), None, OUT))
     f("part_close", f.ok("part_of_array", path("t") + b"/a", 1, u64(0), u64(0), None, OUT))
+
+
+def stores(f, k, path):
+    pathlib.Path(path("s.b2d").decode()).mkdir()
+    s = f.ok("schunk_create", path("s.b2d/embed.b2e"), k["HOLDALL_CREATE"], k["HOLDALL_FORMAT_B2FRAME"], 1, None, OUT)
+    f.ok("schunk_commit", s)
+    f("schunk_close", s)
+    spec = f.spec("array_spec", format=k["HOLDALL_FORMAT_B2ND"], dtype=b"<i4", ndim=1, shape=u64(2))
+    a = f.ok("array_create", path("s.b2d/a.b2nd"), k["HOLDALL_CREATE"], spec, None, OUT)
+    f.ok("array_commit", a)
+    f("array_close", a)
+    store = f.ok("store_open", path("s.b2d"), None, OUT)
+    same([f.get("store_node_count", store), f.get("store_node_path", store, 0), f.get("store_node_path", store, 1)], [1, b"/a", None])
+    same(f.ok("store_identify", store, b"/a", OUT, OUT), [k["HOLDALL_FORMAT_B2ND"], k["HOLDALL_KIND_ARRAY"]])
+    f("array_close", f.ok("store_open_array", store, b"/a", None, OUT))
+    f("schunk_close", f.ok("store_open_schunk", store, b"/a", None, OUT))
+    f.ok("store_open_table", store, b"/a", None, OUT, status=k["HOLDALL_E_TYPE"])
+    f("store_close", store)
+    t = f.ok("table_create", path("t"), k["HOLDALL_CREATE"], table_spec(f, k["HOLDALL_FORMAT_BCOLZ"], a=b"<i4"), None, OUT)
+    f.ok("table_read_nulls", t, b"a", 0, 0, (c.c_uint8 * 1)(), status=k["HOLDALL_NOT_FOUND"])
+    f("table_close", t)
 
 
 def arrow(f, k, path):

@@ -35,10 +35,15 @@ FORMAT_B2FRAME = 305
 FORMAT_CATERVA = 306
 FORMAT_B2ND = 307
 FORMAT_BAGZ = 308
+FORMAT_B2D = 309
+FORMAT_B2Z = 310
+FORMAT_B2E = 311
+FORMAT_CTABLE = 312
 KIND_SCHUNK = 201
 KIND_ARRAY = 202
 KIND_TABLE = 203
 KIND_BAG = 204
+KIND_STORE = 205
 READ = 101
 APPEND = 102
 CREATE = 103
@@ -211,6 +216,7 @@ FUNCTIONS = {
     "holdall_table_get_info": ["i32", "ptr holdall_table", "ptr holdall_table_info", "ptr holdall_error"],
     "holdall_table_splits": ["i32", "ptr holdall_table", "size", "ptr u64", "ptr u64", "ptr u64", "ptr size", "ptr holdall_error"],
     "holdall_table_read_rows": ["i32", "ptr holdall_table", "u64", "u64", "u64", "u32", "ptr ptr char", "ptr ptr void", "ptr size", "ptr holdall_error"],
+    "holdall_table_read_nulls": ["i32", "ptr holdall_table", "str", "u64", "size", "ptr u8", "ptr holdall_error"],
     "holdall_table_read_points": ["i32", "ptr holdall_table", "ptr u64", "size", "u32", "ptr ptr char", "ptr ptr void", "ptr size", "ptr holdall_error"],
     "holdall_table_slice": ["i32", "ptr holdall_table", "u64", "u64", "i64", "u32", "ptr ptr char", "ptr ptr holdall_table", "ptr holdall_error"],
     "holdall_table_copy": ["i32", "ptr holdall_table", "str", "i32", "i32", "ptr holdall_options", "ptr holdall_error"],
@@ -317,6 +323,14 @@ FUNCTIONS = {
     "holdall_bag_index_find_first": ["i32", "ptr holdall_bag_index", "ptr void", "size", "ptr u64", "ptr holdall_error"],
     "holdall_bag_index_find": ["i32", "ptr holdall_bag_index", "ptr void", "size", "ptr u64", "size", "ptr size", "ptr holdall_error"],
     "holdall_bag_index_find_many": ["i32", "ptr holdall_bag_index", "ptr void", "ptr u64", "size", "ptr u64", "ptr holdall_error"],
+    "holdall_store_open": ["i32", "str", "ptr holdall_options", "ptr ptr holdall_store", "ptr holdall_error"],
+    "holdall_store_close": ["void", "ptr holdall_store"],
+    "holdall_store_node_count": ["size", "ptr holdall_store"],
+    "holdall_store_node_path": ["str", "ptr holdall_store", "size"],
+    "holdall_store_identify": ["i32", "ptr holdall_store", "str", "ptr i32", "ptr i32", "ptr holdall_error"],
+    "holdall_store_open_array": ["i32", "ptr holdall_store", "str", "ptr holdall_options", "ptr ptr holdall_array", "ptr holdall_error"],
+    "holdall_store_open_schunk": ["i32", "ptr holdall_store", "str", "ptr holdall_options", "ptr ptr holdall_schunk", "ptr holdall_error"],
+    "holdall_store_open_table": ["i32", "ptr holdall_store", "str", "ptr holdall_options", "ptr ptr holdall_table", "ptr holdall_error"],
     "holdall_table_to_arrow": ["i32", "ptr holdall_table", "u64", "u64", "u64", "ptr ArrowArrayStream", "ptr holdall_error"],
     "holdall_table_columns_to_arrow": ["i32", "ptr holdall_table", "u64", "u64", "u32", "ptr ptr char", "u64", "ptr ArrowArrayStream", "ptr holdall_error"],
     "holdall_table_append_arrow": ["i32", "ptr holdall_table", "ptr ArrowArrayStream", "ptr holdall_error"],

@@ -35,10 +35,15 @@ const HOLDALL_FORMAT_B2FRAME = 305
 const HOLDALL_FORMAT_CATERVA = 306
 const HOLDALL_FORMAT_B2ND = 307
 const HOLDALL_FORMAT_BAGZ = 308
+const HOLDALL_FORMAT_B2D = 309
+const HOLDALL_FORMAT_B2Z = 310
+const HOLDALL_FORMAT_B2E = 311
+const HOLDALL_FORMAT_CTABLE = 312
 const HOLDALL_KIND_SCHUNK = 201
 const HOLDALL_KIND_ARRAY = 202
 const HOLDALL_KIND_TABLE = 203
 const HOLDALL_KIND_BAG = 204
+const HOLDALL_KIND_STORE = 205
 const HOLDALL_READ = 101
 const HOLDALL_APPEND = 102
 const HOLDALL_CREATE = 103
@@ -135,6 +140,7 @@ mutable struct holdall_bag_writer end
 mutable struct holdall_bag_stream end
 mutable struct holdall_epoch end
 mutable struct holdall_bag_index end
+mutable struct holdall_store end
 mutable struct holdall_part end
 mutable struct holdall_checksum end
 mutable struct holdall_storage end
@@ -467,6 +473,9 @@ holdall_table_splits(table, most, firsts, counts, bytes, n, err) =
 holdall_table_read_rows(table, start, count, step, column_count, names, dsts, dst_sizes, err) =
     @ccall libholdall.holdall_table_read_rows(table::Ptr{holdall_table}, start::UInt64, count::UInt64, step::UInt64, column_count::UInt32, names::Ptr{Ptr{UInt8}}, dsts::Ptr{Ptr{Cvoid}}, dst_sizes::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
 
+holdall_table_read_nulls(table, column, start, count, nulls, err) =
+    @ccall libholdall.holdall_table_read_nulls(table::Ptr{holdall_table}, column::Cstring, start::UInt64, count::Csize_t, nulls::Ptr{UInt8}, err::Ptr{holdall_error})::Int32
+
 holdall_table_read_points(table, rows, n, column_count, names, dsts, dst_sizes, err) =
     @ccall libholdall.holdall_table_read_points(table::Ptr{holdall_table}, rows::Ptr{UInt64}, n::Csize_t, column_count::UInt32, names::Ptr{Ptr{UInt8}}, dsts::Ptr{Ptr{Cvoid}}, dst_sizes::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
 
@@ -784,6 +793,30 @@ holdall_bag_index_find(index, key, key_size, records, most, n, err) =
 
 holdall_bag_index_find_many(index, data, offsets, count, records, err) =
     @ccall libholdall.holdall_bag_index_find_many(index::Ptr{holdall_bag_index}, data::Ptr{Cvoid}, offsets::Ptr{UInt64}, count::Csize_t, records::Ptr{UInt64}, err::Ptr{holdall_error})::Int32
+
+holdall_store_open(path, options, out, err) =
+    @ccall libholdall.holdall_store_open(path::Cstring, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_store}}, err::Ptr{holdall_error})::Int32
+
+holdall_store_close(store) =
+    @ccall libholdall.holdall_store_close(store::Ptr{holdall_store})::Cvoid
+
+holdall_store_node_count(store) =
+    @ccall libholdall.holdall_store_node_count(store::Ptr{holdall_store})::Csize_t
+
+holdall_store_node_path(store, i) =
+    @ccall libholdall.holdall_store_node_path(store::Ptr{holdall_store}, i::Csize_t)::Cstring
+
+holdall_store_identify(store, node, format, kind, err) =
+    @ccall libholdall.holdall_store_identify(store::Ptr{holdall_store}, node::Cstring, format::Ptr{Int32}, kind::Ptr{Int32}, err::Ptr{holdall_error})::Int32
+
+holdall_store_open_array(store, node, options, out, err) =
+    @ccall libholdall.holdall_store_open_array(store::Ptr{holdall_store}, node::Cstring, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_array}}, err::Ptr{holdall_error})::Int32
+
+holdall_store_open_schunk(store, node, options, out, err) =
+    @ccall libholdall.holdall_store_open_schunk(store::Ptr{holdall_store}, node::Cstring, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_schunk}}, err::Ptr{holdall_error})::Int32
+
+holdall_store_open_table(store, node, options, out, err) =
+    @ccall libholdall.holdall_store_open_table(store::Ptr{holdall_store}, node::Cstring, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_table}}, err::Ptr{holdall_error})::Int32
 
 holdall_table_to_arrow(table, start, count, batch, out, err) =
     @ccall libholdall.holdall_table_to_arrow(table::Ptr{holdall_table}, start::UInt64, count::UInt64, batch::UInt64, out::Ptr{Cvoid}, err::Ptr{holdall_error})::Int32

@@ -217,6 +217,12 @@ impl Folder for ObjectFolder {
         Ok(names)
     }
 
+    fn files(&self) -> Result<Vec<OsString>> {
+        let keys = self.keys(self.prefix.trim_end_matches('/'), &self.prefix, |_| true)?;
+        let own = keys.iter().filter_map(|key| key.strip_prefix(&self.prefix));
+        Ok(own.map(OsString::from).collect())
+    }
+
     fn list_beginning(&self, start: &OsStr) -> Result<Vec<OsString>> {
         let start = self.key(start)?;
         let keys = self.keys(self.prefix.trim_end_matches('/'), &start, |key| {

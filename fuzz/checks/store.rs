@@ -1,0 +1,128 @@
+//! Any bytes as a store in a zip archive or in a frame. Members are inside of the archive and do not
+//! overlap. Each node is opened and read twice, with the same result, and verified. What a node
+//! holds does not depend on how it is opened. A store that is a table is also read as one.
+use holdall::array;
+use holdall::error::{Error, Status};
+use holdall::identify::{identify_in, identify_node};
+use holdall::io::memory::MemoryFolder;
+use holdall::io::zip::ZipFolder;
+use holdall::io::{Access, Folder};
+use holdall::options::{Opt, Options};
+use holdall::store::{NodeLocation, Store};
+use holdall::superchunk::any::Superchunk;
+use holdall::superchunk::bloscpack::Mode;
+use holdall::table::Table;
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+/// More content would only be slower.
+const MOST: u64 = 1 << 14;
+
+fn refused(e: &Error) {
+    assert!(
+        !e.message.is_empty() && !matches!(e.status, Status::Internal | Status::Argument),
+        "{e:?}"
+    );
+}
+
+fn options() -> Options {
+    let threads = Options::new().with(Opt::Threads, 1).unwrap();
+    threads.with(Opt::MemoryLimit, 1 << 18).unwrap()
+}
+
+/// Members that are stored as they are lie in the archive, one after the other.
+fn members(folder: &Arc<dyn Folder>, bytes: &[u8]) {
+    let Ok(zip) = ZipFolder::open(folder, OsStr::new("")).inspect_err(refused) else {
+        return;
+    };
+    let mut ranges = Vec::new();
+    for name in zip.names() {
+        assert!(
+            !name.split('/').any(|step| ["", ".", ".."].contains(&step)),
+            "{name:?}"
+        );
+        let Ok(file) = zip
+            .open(OsStr::new(name), Access::Read)
+            .inspect_err(refused)
+        else {
+            continue;
+        };
+        let content = file.bytes().unwrap();
+        let from = content.as_ptr() as usize - bytes.as_ptr() as usize;
+        ranges.push(from..from + content.len());
+        let _ = zip.verify(name).inspect_err(refused);
+        assert!(zip.exists(OsStr::new(name)).unwrap());
+    }
+    ranges.sort_by_key(|range| range.start);
+    let mut at = 0;
+    for range in ranges {
+        assert!(
+            at <= range.start && range.end <= bytes.len(),
+            "{at} {range:?}"
+        );
+        at = range.end;
+    }
+}
+
+/// The content of a node, if it is short and intact.
+fn content(folder: &Arc<dyn Folder>) -> Option<Vec<u8>> {
+    let open = Superchunk::open_in(folder, OsStr::new(""), Mode::Read, &options());
+    let schunk = open.inspect_err(refused).ok()?;
+    let n = usize::try_from(schunk.nbytes())
+        .ok()
+        .filter(|n| *n as u64 <= MOST)?;
+    let mut content = vec![0; n];
+    schunk.read(0, &mut content).inspect_err(refused).ok()?;
+    Some(content)
+}
+
+/// A table that the store is: its rows are those of its mask, and each is null or not.
+fn table(folder: &Arc<dyn Folder>) {
+    let Ok(table) = Table::open_in(folder, Mode::Read, &options()).inspect_err(refused) else {
+        return;
+    };
+    let rows = table.rows().min(50);
+    for (i, column) in table.columns().iter().enumerate() {
+        let row = column.array.nbytes() / table.rows().max(1);
+        if row > MOST / 50 {
+            continue;
+        }
+        let mut items = vec![0; (row * rows) as usize];
+        let read = table
+            .read_rows(i, (0, rows, 1), &mut items)
+            .inspect_err(refused);
+        let nulls = table.nulls(i, 0, rows).inspect_err(refused);
+        if let (Ok(_), Ok(Some(nulls))) = (read, nulls) {
+            assert_eq!(nulls.len() as u64, rows);
+        }
+    }
+}
+
+pub fn run(bytes: &[u8]) {
+    let bytes: Arc<[u8]> = bytes.into();
+    let folder: Arc<dyn Folder> = Arc::new(MemoryFolder::new(bytes.clone()));
+    members(&folder, &bytes);
+    let _ = identify_in(&folder).inspect_err(refused);
+    table(&folder);
+    let Ok(store) = Store::open_in(&folder, OsStr::new(""), &options()).inspect_err(refused) else {
+        return;
+    };
+    let nodes: Vec<_> = store.nodes().map(|(path, _)| path.to_owned()).collect();
+    for path in nodes.iter().take(20) {
+        let _ = identify_node(&store, path).inspect_err(refused);
+        let Ok(NodeLocation::Folder(node)) = store.locate(path).inspect_err(refused) else {
+            continue;
+        };
+        let first = content(&node);
+        assert_eq!(first, content(&node), "{path}");
+        let mut faults = 0;
+        let verified = array::verify_in(&node, OsStr::new(""), &options(), |e| {
+            refused(e);
+            faults += 1;
+            true
+        });
+        if let (Ok(verified), true) = (verified, faults == 0) {
+            assert_eq!(verified.corrupt, 0, "{path}");
+        }
+    }
+}

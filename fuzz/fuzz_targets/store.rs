@@ -1,0 +1,9 @@
+//! See `checks/store.rs`.
+#![no_main]
+
+#[path = "../bounds.rs"]
+mod bounds;
+#[path = "../checks/store.rs"]
+mod check;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bounds::within(data, check::run));

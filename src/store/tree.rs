@@ -1,0 +1,140 @@
+//! The nodes of a store: the files in its folder, and what `embed.b2e` lists.
+#![forbid(unsafe_code)]
+
+use super::Node;
+use crate::array::msgpack_json::to_json;
+use crate::error::{Result, fail};
+use crate::io::{Access, Folder};
+use crate::json::Value;
+use crate::superchunk::frame::{self, Frame};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ffi::OsStr;
+
+/// The frame of nodes that are not in files of their own.
+pub const EMBED: &str = "embed.b2e";
+/// Metalayer with the nodes of `embed.b2e`.
+const EMBEDDED: &str = "estore_metadata";
+/// Metalayer with the tables and references of a tree.
+const REGISTRY: &str = "_object_registry";
+/// Name extensions of the frames that python-blosc2 writes.
+const EXTENSIONS: [&str; 3] = ["b2nd", "b2f", "b2b"];
+/// Parts of the names of files that are no nodes: those beside a container of this library, and
+/// files that python-blosc2 writes before it renames them.
+const LEFT_OUT: [&str; 2] = [".holdall-", ".tmp"];
+
+/// Adds the files of a folder that are frames. A file precedes an embedded node of its path.
+pub fn add_files(nodes: &mut BTreeMap<String, Node>, folder: &dyn Folder) -> Result<()> {
+    let mut files = folder.files()?;
+    files.sort_unstable();
+    let mut found = BTreeMap::new();
+    for name in files {
+        // python-blosc2 has no other names
+        let Some(text) = name.to_str().filter(|text| *text != EMBED) else {
+            continue;
+        };
+        let text = match cfg!(windows) {
+            true => text.replace('\\', "/"),
+            false => text.to_owned(),
+        };
+        let (folder_part, file) = text.rsplit_once('/').unwrap_or(("", &text));
+        if LEFT_OUT.iter().any(|part| file.contains(part)) {
+            continue;
+        }
+        let (stem, extension) = match file.rsplit_once('.') {
+            Some((stem, extension)) if !stem.is_empty() => (stem, extension),
+            _ => (file, ""),
+        };
+        if !EXTENSIONS.contains(&extension) && !is_frame(folder, &name)? {
+            continue;
+        }
+        let slash = if folder_part.is_empty() { "" } else { "/" };
+        match found.entry(format!("{slash}{folder_part}/{stem}")) {
+            Entry::Vacant(entry) => _ = entry.insert(Node::File(name)),
+            Entry::Occupied(mut entry) => {
+                if let Node::File(other) = entry.get() {
+                    let both = Node::Ambiguous(other.clone(), name);
+                    entry.insert(both);
+                }
+            }
+        }
+    }
+    nodes.extend(found);
+    Ok(())
+}
+
+/// Returns whether a file begins as a frame does.
+fn is_frame(folder: &dyn Folder, name: &OsStr) -> Result<bool> {
+    let mut head = [0; frame::header::MAGIC.len()];
+    let n = match folder.open(name, Access::Read) {
+        Err(e) if e.is_system_failure() => return Err(e),
+        // a folder that is no file, or a compressed member of an archive
+        Err(_) => return Ok(false),
+        Ok(file) => file.read_at(0, &mut head)?,
+    };
+    Ok(n == head.len() && head.get(2..) == frame::header::MAGIC.get(2..))
+}
+
+/// Returns the nodes of the frame `embed.b2e`.
+pub fn embedded_nodes(embed: &Frame) -> Result<BTreeMap<String, Node>> {
+    let mut nodes = BTreeMap::new();
+    let Some(value) = metalayer(embed, EMBEDDED)? else {
+        return Ok(nodes);
+    };
+    let wrong = |path: &str| {
+        fail!(
+            Format,
+            "{}: metalayer {EMBEDDED:?}: {path:?} has no valid offset and length",
+            embed.name()
+        )
+    };
+    let Some(Value::Object(map)) = value.get("embed_map") else {
+        return Err(wrong("embed_map"));
+    };
+    for (path, value) in map {
+        let text = |key| value.get(key).and_then(Value::as_str);
+        let number = |key| value.get(key).and_then(Value::as_u64);
+        let node = match (text("path"), number("offset"), number("length")) {
+            (Some(to), ..) => {
+                Node::Reference(format!("{}{to}", text("urlbase").unwrap_or_default()))
+            }
+            (None, Some(at), Some(n)) => {
+                let end = at.checked_add(n).filter(|end| *end <= embed.nbytes());
+                Node::Embedded(at..end.ok_or_else(|| wrong(path))?)
+            }
+            _ => return Err(wrong(path)),
+        };
+        if !path.starts_with('/') {
+            return Err(wrong(path));
+        }
+        nodes.insert(path.clone(), node);
+    }
+    Ok(nodes)
+}
+
+/// Returns the tables and references that a tree registers.
+pub fn registered(embed: &Frame) -> Result<Vec<(String, Node)>> {
+    let Some(Value::Object(objects)) = metalayer(embed, REGISTRY)? else {
+        return Ok(Vec::new());
+    };
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let node = |(path, value): (String, Value)| {
+        let node = match text(&value, "kind").as_deref() {
+            Some("ctable") => Node::Table,
+            kind => Node::Reference(format!("an object of kind {:?}", kind.unwrap_or_default())),
+        };
+        (path, node)
+    };
+    Ok(objects.into_iter().map(node).collect())
+}
+
+/// Returns the value of a metalayer, which is MessagePack.
+fn metalayer(frame: &Frame, name: &str) -> Result<Option<Value>> {
+    let Some(value) = frame.meta(name)? else {
+        return Ok(None);
+    };
+    let value = Value::parse(to_json(value).as_bytes());
+    value
+        .map(Some)
+        .map_err(|e| e.within(format_args!("{}: metalayer {name:?}", frame.name())))
+}

@@ -1,0 +1,267 @@
+//! CTables of python-blosc2: groups of a store with a column per array below `_cols`, the mask
+//! `_valid_rows` of the rows that exist, the schema in the metalayers of `_meta`, and attributes in
+//! those of `_vlmeta`. Specified in docs/stores.md.
+//!
+//! Columns of values of variable length are listed and not read; neither are indexes.
+#![forbid(unsafe_code)]
+
+mod column;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod unread;
+mod valid_rows;
+
+use self::column::Rows;
+use self::schema::{Field, Nulls, Values};
+use self::unread::Unread;
+use self::valid_rows::ValidRows;
+use super::{Column, NullRule, Table};
+use crate::array::Array;
+use crate::array::msgpack_json::to_json;
+use crate::dataset::attrs::Attrs;
+use crate::dataset::open;
+use crate::dtype::numpy_meta::{ArrayMeta, Order};
+use crate::dtype::{Dtype, Kind};
+use crate::error::{Error, Result, fail};
+use crate::format::Format;
+use crate::io::Folder;
+use crate::json::Value;
+use crate::options::Options;
+use crate::store::path::{self, Named};
+use crate::store::{self, NodeLocation, Store};
+use crate::superchunk::any::Superchunk;
+use crate::superchunk::bloscpack::Mode;
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+const META: &str = "_meta";
+const SCHEMA: &str = "schema";
+const ATTRIBUTES: &str = "_vlmeta";
+const VALID_ROWS: &str = "_valid_rows";
+const COLUMNS: &str = "_cols";
+/// Suffix of the path of the mask of a column that marks nulls by one.
+const NOT_NULL: &str = ".notnull";
+
+/// Opens the CTable that a path names, if it names one.
+pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Option<Table>> {
+    let (store, root) = match path::named(path, options)? {
+        Named::Table(store, root) => (store, root),
+        Named::Other if store::format_at(path)?.is_some() => {
+            (Store::open(path, options)?, String::new())
+        }
+        _ => return Ok(None),
+    };
+    of_store(&store, &root, mode, options)
+}
+
+/// Opens the CTable that a storage holds, if it holds one.
+pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Result<Option<Table>> {
+    if store::format_in(folder, OsStr::new(""))?.is_none() {
+        return Ok(None);
+    }
+    let store = Store::open_in(folder, OsStr::new(""), options)?;
+    of_store(&store, "", mode, options)
+}
+
+/// Opens the CTable below a group of a store, if it is one; "": the store itself.
+pub fn of_store(store: &Store, root: &str, mode: Mode, options: &Options) -> Result<Option<Table>> {
+    if !store.is_table(root, options)? {
+        return Ok(None);
+    }
+    let name = store.show(root);
+    if mode != Mode::Read {
+        return Err(fail!(
+            Unsupported,
+            "{name}: a CTable is read-only here; copy it to change it"
+        ));
+    }
+    let table = Opened {
+        store,
+        root,
+        options,
+    };
+    let within = |e: Error| match e.message.starts_with(&name) {
+        true => e,
+        false => e.within(&name),
+    };
+    table.open(&name).map(Some).map_err(within)
+}
+
+struct Opened<'a> {
+    store: &'a Store,
+    root: &'a str,
+    options: &'a Options,
+}
+
+impl Opened<'_> {
+    fn open(&self, name: &str) -> Result<Table> {
+        let fields = schema::parse(&self.schema()?)?;
+        let mask = self.array(VALID_ROWS)?;
+        let valid = Arc::new(ValidRows::read(&mask, self.options.memory_limit())?);
+        let column = |field: &Field| {
+            self.column(field, &valid)
+                .map_err(|e| e.within(format_args!("column {:?}", field.name)))
+        };
+        Ok(Table {
+            name: name.to_owned(),
+            rows: valid.count(),
+            columns: fields.iter().map(column).collect::<Result<_>>()?,
+            attrs: self.attrs()?,
+            writer: None,
+            format: Some(Format::CTable),
+        })
+    }
+
+    fn path(&self, node: &str) -> String {
+        format!("{}/{node}", self.root)
+    }
+
+    /// Opens an array of the table.
+    fn array(&self, node: &str) -> Result<Array> {
+        match self.store.locate(&self.path(node))? {
+            NodeLocation::Path(path) => open::open(&path, Mode::Read, self.options),
+            NodeLocation::Folder(folder) => open::open_in(&folder, Mode::Read, self.options),
+        }
+    }
+
+    /// Opens a superchunk of which only the metalayers are used.
+    fn metalayers(&self, node: &str) -> Result<Superchunk> {
+        match self.store.locate(&self.path(node))? {
+            NodeLocation::Path(path) => Superchunk::open(&path, Mode::Read, self.options),
+            NodeLocation::Folder(folder) => {
+                Superchunk::open_in(&folder, OsStr::new(""), Mode::Read, self.options)
+            }
+        }
+    }
+
+    fn schema(&self) -> Result<Vec<u8>> {
+        let meta = self.metalayers(META)?;
+        let packed = meta.meta(SCHEMA)?.unwrap_or_default();
+        match Value::parse(to_json(packed).as_bytes()) {
+            Ok(Value::String(text)) => Ok(text.into_bytes()),
+            _ => Err(fail!(Format, "{META}: the metalayer {SCHEMA:?} is no text")),
+        }
+    }
+
+    fn attrs(&self) -> Result<Attrs> {
+        let mut attrs = Attrs::default();
+        if self.store.node(&self.path(ATTRIBUTES)).is_ok() {
+            let stored = self.metalayers(ATTRIBUTES)?;
+            for name in stored.meta_names() {
+                let value = stored.meta(name)?.unwrap_or_default();
+                attrs.set(name, to_json(value).as_bytes())?;
+            }
+        }
+        Ok(attrs)
+    }
+
+    fn column(&self, field: &Field, valid: &Arc<ValidRows>) -> Result<Column> {
+        let node = format!("{COLUMNS}/{}", field.path);
+        if let Values::Other(kind) = &field.values {
+            return self.unread(field, kind, valid.count());
+        }
+        let array = self.array(&node)?;
+        let dtype = match &field.values {
+            Values::Times(unit) => times(&array, unit)?,
+            _ => array.dtype().clone(),
+        };
+        let nulls = match &field.nulls {
+            Nulls::None => None,
+            Nulls::Mask => self.mask(&node, valid)?,
+            Nulls::Value(value) => Some(match schema::null_item(value, &dtype)? {
+                Some(item) => NullRule::Item(item),
+                None => NullRule::Nan,
+            }),
+        };
+        let stored_rows = array.shape().first().copied().unwrap_or(0);
+        Ok(Column {
+            name: field.name.clone(),
+            array: self.rows(array, dtype, valid)?,
+            stored_rows,
+            folder: node,
+            nulls,
+        })
+    }
+
+    /// Returns a column that is listed, but not read.
+    fn unread(&self, field: &Field, kind: &str, rows: u64) -> Result<Column> {
+        let folder = format!("{COLUMNS}/{}", field.path);
+        let store = Unread {
+            name: self.store.show(&self.path(&folder)),
+            kind: kind.to_owned(),
+        };
+        let meta = ArrayMeta {
+            dtype: Dtype::parse("|O")?,
+            shape: vec![rows],
+            order: Order::C,
+        };
+        Ok(Column {
+            name: field.name.clone(),
+            array: Array::over(Box::new(store), meta, vec![rows.max(1)], self.options)?,
+            stored_rows: rows,
+            nulls: None,
+            folder,
+        })
+    }
+
+    /// Returns the rows of an array that exist, as items of a dtype.
+    fn rows(&self, array: Array, dtype: Dtype, valid: &Arc<ValidRows>) -> Result<Array> {
+        let (&n, row) = array
+            .shape()
+            .split_first()
+            .ok_or_else(|| fail!(Format, "an array without dimensions"))?;
+        if n < valid.end() {
+            return Err(fail!(
+                Format,
+                "it has {n} rows (expected {}, as {VALID_ROWS})",
+                valid.end()
+            ));
+        }
+        let shape = [&[valid.count()], row].concat();
+        if valid.is_dense() && dtype == *array.dtype() {
+            return array.slice(&vec![0; shape.len()], &shape, None);
+        }
+        let rows = array.chunkshape().first().copied().unwrap_or(1);
+        let chunkshape = [&[rows], row].concat();
+        let name = array.store().name().to_owned();
+        let store = Rows::new(array, name, Arc::clone(valid), self.options.memory_limit());
+        let meta = ArrayMeta {
+            dtype,
+            shape,
+            order: Order::C,
+        };
+        Array::over(Box::new(store), meta, chunkshape, self.options)
+    }
+
+    /// Returns the mask of nulls of a column, if it has any.
+    fn mask(&self, node: &str, valid: &Arc<ValidRows>) -> Result<Option<NullRule>> {
+        let node = format!("{node}{NOT_NULL}");
+        // a column that never had a null has no mask
+        if self.store.node(&self.path(&node)).is_err() {
+            return Ok(None);
+        }
+        let mask = self.array(&node)?;
+        let dtype = mask.dtype().clone();
+        if mask.shape().len() != 1 || dtype.item.size != 1 {
+            return Err(fail!(Format, "{node}: no mask of one byte per row"));
+        }
+        Ok(Some(NullRule::Mask(Arc::new(
+            self.rows(mask, dtype, valid)?,
+        ))))
+    }
+}
+
+/// Returns the dtype of times that are stored as integers.
+fn times(array: &Array, unit: &str) -> Result<Dtype> {
+    let stored = &array.dtype().item;
+    if stored.kind != Kind::Int || stored.size != 8 {
+        return Err(fail!(
+            Format,
+            "timestamps of dtype {} (expected integers of 64 bits)",
+            array.dtype_text()
+        ));
+    }
+    let order = if stored.big_endian { '>' } else { '<' };
+    Dtype::parse(&format!("{order}M8[{unit}]"))
+}

@@ -1,0 +1,263 @@
+//! The schema of a CTable: JSON in the metalayer `schema` of its node `_meta`.
+#![forbid(unsafe_code)]
+
+use crate::dtype::Dtype;
+use crate::error::{Result, fail};
+use crate::json::Value;
+
+/// Versions of the schema: 1; 2 with nested columns; 3 with masks of nulls.
+const VERSIONS: [u64; 3] = [1, 2, 3];
+/// Kinds of columns with items of fixed length, whose names are not those of NumPy dtypes.
+const FIXED: [&str; 4] = ["string", "bytes", "bool", "ndarray"];
+
+/// A column.
+#[derive(Debug, PartialEq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// The path of its node below `_cols`.
+    pub path: String,
+    /// How its values are stored.
+    pub values: Values,
+    /// How it marks nulls.
+    pub nulls: Nulls,
+}
+
+/// How the values of a column are stored.
+#[derive(Debug, PartialEq)]
+pub enum Values {
+    /// As items of the array.
+    Items,
+    /// As integers of 64 bits that are times with this unit.
+    Times(String),
+    /// In another form, which is named.
+    Other(String),
+}
+
+/// How a column marks nulls.
+#[derive(Debug, PartialEq)]
+pub enum Nulls {
+    /// It has none.
+    None,
+    /// By a value.
+    Value(Value),
+    /// By a node with a mask: true where the value is not null.
+    Mask,
+}
+
+/// Parses a schema. Returns its columns in order.
+pub fn parse(text: &[u8]) -> Result<Vec<Field>> {
+    let schema = Value::parse(text)?;
+    let version = schema.get("version").map_or(Some(1), Value::as_u64);
+    if !version.is_some_and(|version| VERSIONS.contains(&version)) {
+        return Err(fail!(
+            Version,
+            "the schema of the CTable has the version {version:?} (expected one of {VERSIONS:?})"
+        ));
+    }
+    match schema.get("columns") {
+        Some(Value::Array(columns)) => columns.iter().map(field).collect(),
+        _ => Err(fail!(
+            Format,
+            "the schema of the CTable has no list of columns"
+        )),
+    }
+}
+
+fn field(column: &Value) -> Result<Field> {
+    let text = |key| column.get(key).and_then(Value::as_str);
+    let (Some(name), Some(kind)) = (text("name"), text("kind")) else {
+        return Err(fail!(
+            Format,
+            "a column in the schema of the CTable has no name or kind"
+        ));
+    };
+    let values = match kind {
+        "timestamp" => match text("unit") {
+            Some(unit @ ("s" | "ms" | "us" | "ns")) => Values::Times(unit.to_owned()),
+            unit => {
+                return Err(fail!(
+                    Format,
+                    "column {name:?}: the unit {unit:?} of a timestamp"
+                ));
+            }
+        },
+        kind if FIXED.contains(&kind) || is_number(kind) => Values::Items,
+        kind => Values::Other(kind.to_owned()),
+    };
+    let nulls = match (text("null_storage"), column.get("null_value")) {
+        (Some("mask"), _) => Nulls::Mask,
+        (_, Some(value)) if *value != Value::Null => Nulls::Value(value.clone()),
+        _ => Nulls::None,
+    };
+    Ok(Field {
+        name: name.to_owned(),
+        path: path_of(name),
+        values,
+        nulls,
+    })
+}
+
+/// Returns whether a kind is the name of a NumPy dtype of numbers, such as "int64".
+fn is_number(kind: &str) -> bool {
+    let letters = ["int", "uint", "float", "complex"];
+    let is_name = |prefix: &&str| {
+        kind.strip_prefix(*prefix)
+            .is_some_and(|bits| matches!(bits, "8" | "16" | "32" | "64" | "128"))
+    };
+    letters.iter().any(is_name)
+}
+
+/// Returns the path of the node of a column below `_cols`: unescaped dots separate steps, and
+/// characters that are special in paths are percent-encoded.
+fn path_of(name: &str) -> String {
+    let mut path = String::new();
+    let mut characters = name.chars();
+    while let Some(c) = characters.next() {
+        let literal = match c {
+            '.' => {
+                path.push('/');
+                continue;
+            }
+            '\\' => characters.next().unwrap_or('\\'),
+            c => c,
+        };
+        match literal {
+            '%' => path.push_str("%25"),
+            '/' => path.push_str("%2F"),
+            '.' => path.push_str("%2E"),
+            '\\' => path.push_str("%5C"),
+            c => path.push(c),
+        }
+    }
+    path
+}
+
+/// Returns the bytes of an item that marks nulls. `None`: NaN, of any bits.
+pub fn null_item(value: &Value, dtype: &Dtype) -> Result<Option<Vec<u8>>> {
+    use crate::dtype::Kind;
+    let item = &dtype.item;
+    let wrong = || {
+        fail!(
+            Format,
+            "the null value {value} does not fit the dtype {}",
+            dtype.spelling
+        )
+    };
+    let integer = |n: i128, is_signed: bool| {
+        let bits = item.size as u32 * 8;
+        let (low, high) = match is_signed {
+            true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+            false => (0, (1i128 << bits) - 1),
+        };
+        let bytes = n.to_le_bytes();
+        let bytes = bytes.get(..item.size).filter(|_| (low..=high).contains(&n));
+        bytes.map(<[u8]>::to_vec).ok_or_else(wrong)
+    };
+    let mut bytes = match (&item.kind, value) {
+        (Kind::Float, Value::Float(x)) if x.is_nan() => return Ok(None),
+        (Kind::Float, Value::Float(_) | Value::Int(_)) => {
+            let x = match value {
+                Value::Float(x) => *x,
+                Value::Int(n) => *n as f64,
+                _ => return Err(wrong()),
+            };
+            match item.size {
+                4 => (x as f32).to_le_bytes().to_vec(),
+                8 => x.to_le_bytes().to_vec(),
+                _ => return Err(wrong()),
+            }
+        }
+        (Kind::Int | Kind::Datetime(_), Value::Int(n)) => integer(*n, true)?,
+        (Kind::Uint, Value::Int(n)) => integer(*n, false)?,
+        (Kind::Str, Value::String(text)) => {
+            let mut bytes: Vec<u8> = text
+                .chars()
+                .flat_map(|c| u32::from(c).to_le_bytes())
+                .collect();
+            if bytes.len() > item.size {
+                return Err(wrong());
+            }
+            bytes.resize(item.size, 0);
+            bytes
+        }
+        _ => {
+            return Err(fail!(
+                Unsupported,
+                "the null value {value} of the dtype {}",
+                dtype.spelling
+            ));
+        }
+    };
+    if item.big_endian {
+        let unit = if matches!(item.kind, Kind::Str) {
+            4
+        } else {
+            item.size
+        };
+        bytes.chunks_mut(unit).for_each(<[u8]>::reverse);
+    }
+    Ok(Some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns() {
+        let text = br#"{"version": 3, "columns": [
+            {"name": "x", "kind": "int64", "default": 0, "null_value": -1},
+            {"name": "a.b\\.c/d", "kind": "string", "max_length": 4},
+            {"name": "t", "kind": "timestamp", "unit": "us", "null_storage": "mask"},
+            {"name": "l", "kind": "list", "item": {"kind": "int8"}}]}"#;
+        let fields = parse(text).unwrap();
+        let paths: Vec<&str> = fields.iter().map(|f| &*f.path).collect();
+        assert_eq!(paths, ["x", "a/b%2Ec%2Fd", "t", "l"]);
+        assert_eq!(fields[0].nulls, Nulls::Value(Value::Int(-1)));
+        assert_eq!(fields[2].values, Values::Times("us".into()));
+        assert_eq!(
+            (&fields[2].nulls, &fields[1].nulls),
+            (&Nulls::Mask, &Nulls::None)
+        );
+        assert_eq!(fields[3].values, Values::Other("list".into()));
+        for wrong in [
+            "[]",
+            "{}",
+            r#"{"version": 4, "columns": []}"#,
+            r#"{"columns": [{"name": "x"}]}"#,
+        ] {
+            assert!(parse(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn null_values() {
+        let bytes = |json: &str, dtype: &str| {
+            null_item(
+                &Value::parse(json.as_bytes()).unwrap(),
+                &Dtype::parse(dtype).unwrap(),
+            )
+        };
+        assert_eq!(bytes("-1", "<i2").unwrap(), Some(vec![0xff, 0xff]));
+        assert_eq!(bytes("-2", ">i2").unwrap(), Some(vec![0xff, 0xfe]));
+        assert_eq!(bytes("255", "|u1").unwrap(), Some(vec![0xff]));
+        assert_eq!(bytes("NaN", "<f8").unwrap(), None);
+        assert_eq!(
+            bytes("1", "<f4").unwrap(),
+            Some(1f32.to_le_bytes().to_vec())
+        );
+        assert_eq!(
+            bytes("\"a\"", "<U2").unwrap(),
+            Some(vec![97, 0, 0, 0, 0, 0, 0, 0])
+        );
+        for (json, dtype) in [
+            ("256", "|u1"),
+            ("-129", "|i1"),
+            ("\"abc\"", "<U2"),
+            ("[]", "<i4"),
+        ] {
+            assert!(bytes(json, dtype).is_err(), "{json} {dtype}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Tests of CTables that python-blosc2 wrote, and of the rows that a mask selects.
+
+use super::*;
+use crate::checksum::Checksum;
+use crate::error::Status;
+use crate::format::Kind as ContainerKind;
+use crate::identify::identify;
+use crate::table::NullRule;
+use serde_json::Value as Json;
+use std::ffi::OsString;
+use std::path::Path;
+
+fn fixture(name: &str) -> OsString {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/stores");
+    folder.join(name).into()
+}
+
+fn opened(name: &str) -> Result<Table> {
+    Table::open(&fixture(name), Mode::Read, &Options::new())
+}
+
+fn content(array: &Array) -> Vec<u8> {
+    let mut all = vec![0; array.nbytes() as usize];
+    let start = vec![0; array.shape().len()];
+    array
+        .read(&start, array.shape(), None, &mut all, None)
+        .unwrap();
+    all
+}
+
+/// The rows that are null.
+fn nulls(column: &Column, rows: usize, bytes: &[u8]) -> Vec<u64> {
+    let item = &column.array.dtype().item;
+    let Some(rule) = &column.nulls else {
+        return Vec::new();
+    };
+    let all = rule.nulls(0, rows, item, bytes).unwrap();
+    (0..)
+        .zip(all)
+        .filter(|(_, null)| *null)
+        .map(|(row, _)| row)
+        .collect()
+}
+
+#[test]
+fn columns_are_those_of_the_tool() {
+    let facts: Json =
+        serde_json::from_slice(&std::fs::read(fixture("tables.json")).unwrap()).unwrap();
+    for (name, facts) in facts.as_object().unwrap() {
+        assert_eq!(
+            identify(&fixture(name)).unwrap(),
+            (Format::CTable, ContainerKind::Table),
+            "{name}"
+        );
+        let table = opened(name).unwrap();
+        assert_eq!(
+            (table.rows(), table.format()),
+            (facts["rows"].as_u64().unwrap(), Format::CTable)
+        );
+        let columns = facts["columns"].as_object().unwrap();
+        assert_eq!(table.columns().len(), columns.len());
+        for (column, about) in columns {
+            let found = &table.columns()[table.column_index(column).unwrap()];
+            let array = &found.array;
+            let shape: Vec<u64> = serde_json::from_value(about["shape"].clone()).unwrap();
+            assert_eq!(
+                (array.shape(), array.dtype_text()),
+                (&*shape, about["dtype"].as_str().unwrap().into())
+            );
+            let (mut bytes, rows) = (content(array), table.rows() as usize);
+            let is_null = nulls(found, rows, &bytes);
+            let expected: Vec<u64> = serde_json::from_value(about["nulls"].clone()).unwrap();
+            assert_eq!(is_null, expected, "{name} {column}");
+            let row = bytes.len() / rows;
+            for i in is_null {
+                bytes[i as usize * row..][..row].fill(0);
+            }
+            let digest: String = Checksum::Sha256
+                .of(&bytes)
+                .iter()
+                .map(|b| format!("{b:02x}"))
+                .collect();
+            assert_eq!(digest, about["sha256"], "{name} {column}");
+        }
+    }
+}
+
+/// Any range of rows and bytes, and views, are parts of the whole.
+#[test]
+fn parts_of_columns() {
+    let table = opened("deleted.b2d").unwrap();
+    for column in table.columns() {
+        let (array, all) = (&column.array, content(&column.array));
+        let row = all.len() / table.rows() as usize;
+        let rest = array.shape()[1..].to_vec();
+        for (first, n) in [(0, 1), (1, 3), (90, 20), (193, 1), (0, 194), (194, 0)] {
+            let mut part = vec![0; n as usize * row];
+            let (start, count) = (
+                [&[first], &*vec![0; rest.len()]].concat(),
+                [&[n], &*rest].concat(),
+            );
+            array.read(&start, &count, None, &mut part, None).unwrap();
+            assert!(
+                part == all[first as usize * row..][..part.len()],
+                "{} {first}",
+                column.name
+            );
+        }
+        let store = array.store();
+        for (at, n) in [
+            (1, 3),
+            (row as u64 + 1, 2 * row),
+            (7, 300.min(all.len() - 7)),
+        ] {
+            let mut part = vec![0; n];
+            store.read(at, &mut part).unwrap();
+            if store.format() == Format::CTable {
+                assert!(part == all[at as usize..][..n], "{} {at}", column.name);
+            }
+        }
+    }
+    let slice = table.slice(10, 50, 3, None).unwrap();
+    let (whole, part) = (&table.columns()[1], &slice.columns()[1]);
+    let expected = nulls(whole, 194, &content(&whole.array));
+    let expected: Vec<u64> = (0..50)
+        .filter(|i| expected.contains(&(10 + 3 * i)))
+        .collect();
+    assert_eq!(nulls(part, 50, &content(&part.array)), expected);
+    assert!(matches!(whole.nulls, Some(NullRule::Mask(_))));
+}
+
+#[test]
+fn what_is_refused() {
+    // a column of variable length is listed
+    let table = opened("text.b2d").unwrap();
+    let text = &table.columns()[1];
+    assert_eq!((&*text.name, text.array.shape()), ("t", &[3][..]));
+    let e = text.array.object(0).err().unwrap();
+    assert!(
+        e.status == Status::Unsupported && e.message.contains("utf8"),
+        "{e}"
+    );
+    assert_eq!(content(&table.columns()[0].array)[8], 1);
+    let e = Table::open(&fixture("table.b2z"), Mode::Append, &Options::new())
+        .err()
+        .unwrap();
+    assert!(
+        e.status == Status::Unsupported && e.message.contains("read-only"),
+        "{e}"
+    );
+    let e = opened("dict.b2z").err().unwrap();
+    assert!(e.message.contains("dict.b2z"), "{e}");
+    let store = Store::open(&fixture("tree.b2z"), &Options::new()).unwrap();
+    let e = store.locate("/tables/t").err().unwrap();
+    assert!(
+        e.status == Status::Type && e.message.contains("holdall_table_open"),
+        "{e}"
+    );
+}
+
+/// Rows and positions agree with a list, for masks of any density.
+#[test]
+fn rows_of_a_mask() {
+    use crate::dataset::any::create_in;
+    use crate::dataset::create::ArraySpec;
+    use crate::io::memory_files::MemoryFiles;
+    use crate::io::sim::Rng;
+    let mut rng = Rng(7);
+    for (n, of) in [
+        (1, 2),
+        (63, 2),
+        (64, 1),
+        (65, 3),
+        (1000, 10),
+        (5000, 200),
+        (130, 1),
+        (200, 0),
+    ] {
+        let mask: Vec<u8> = (0..n)
+            .map(|_| u8::from(of > 0 && rng.below(of) == 0))
+            .collect();
+        let folder: Arc<dyn Folder> = Arc::new(MemoryFiles::default());
+        let spec = ArraySpec {
+            format: Format::B2nd,
+            dtype: "|b1",
+            shape: &[n],
+            chunks: None,
+        };
+        let mut array = create_in(&folder, Mode::New, &spec, None, &Options::new()).unwrap();
+        array.write(&[0], &[n], None, &mask, None).unwrap();
+        let valid = ValidRows::read(&array, 1 << 20).unwrap();
+        let positions: Vec<u64> = (0..n).filter(|i| mask[*i as usize] == 1).collect();
+        assert_eq!(valid.count(), positions.len() as u64);
+        assert_eq!(valid.end(), positions.last().map_or(0, |last| last + 1));
+        for (row, position) in positions.iter().enumerate() {
+            for most in [1, 3, 1000] {
+                let run = valid.run(row as u64, most);
+                assert_eq!(run.start, *position);
+                let adjacent = (0..most as usize)
+                    .take_while(|i| positions.get(row + i) == Some(&(position + *i as u64)));
+                assert_eq!(
+                    run.end - run.start,
+                    adjacent.count() as u64,
+                    "{n} {row} {most}"
+                );
+            }
+        }
+        assert!(ValidRows::read(&array, 4).is_err() || n < 64);
+    }
+}

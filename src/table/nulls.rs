@@ -1,0 +1,112 @@
+//! How a column marks nulls: by a value, or by a mask beside it. Only CTables have such columns.
+#![forbid(unsafe_code)]
+
+use crate::alloc;
+use crate::array::Array;
+use crate::dtype::{Kind, Type};
+use crate::error::Result;
+use std::sync::Arc;
+
+/// Which rows of a column are null.
+#[derive(Clone)]
+pub enum NullRule {
+    /// Those whose items all equal this one, in the byte order of the column.
+    Item(Vec<u8>),
+    /// Those whose items all are NaN.
+    Nan,
+    /// Those for which this array of one byte per row has 0.
+    Mask(Arc<Array>),
+}
+
+impl NullRule {
+    /// Returns the rule for `count` rows from `start` on, `step` apart.
+    pub fn slice(&self, start: u64, count: u64, step: i64) -> Result<NullRule> {
+        Ok(match self {
+            NullRule::Mask(mask) => {
+                NullRule::Mask(Arc::new(mask.slice(&[start], &[count], Some(&[step]))?))
+            }
+            rule => rule.clone(),
+        })
+    }
+
+    /// Returns for each of `n` rows from `first` on whether it is null. `bytes` are their items.
+    pub fn nulls(&self, first: u64, n: usize, item: &Type, bytes: &[u8]) -> Result<Vec<bool>> {
+        let mut nulls = alloc::with_capacity(n)?;
+        if let NullRule::Mask(mask) = self {
+            let mut valid = alloc::zeroed(n)?;
+            mask.read(&[first], &[n as u64], None, &mut valid, None)?;
+            nulls.extend(valid.iter().map(|valid| *valid == 0));
+            return Ok(nulls);
+        }
+        let row = bytes.len() / n.max(1);
+        let is_null = |one: &[u8]| match self {
+            NullRule::Item(null) => *null == one || is_equal(item, null, one),
+            _ => float(item, one).is_some_and(f64::is_nan),
+        };
+        let rows = bytes.chunks_exact(row.max(1));
+        nulls.extend(rows.map(|row| row.chunks_exact(item.size.max(1)).all(is_null)));
+        nulls.resize(n, false);
+        Ok(nulls)
+    }
+}
+
+/// Compares numbers of which two representations are equal: 0 and -0.
+fn is_equal(item: &Type, one: &[u8], other: &[u8]) -> bool {
+    match (float(item, one), float(item, other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// Returns the number, if the item is one with a fraction.
+fn float(item: &Type, bytes: &[u8]) -> Option<f64> {
+    if item.kind != Kind::Float {
+        return None;
+    }
+    let mut bytes = bytes.to_vec();
+    if item.big_endian {
+        bytes.reverse();
+    }
+    match *bytes.as_slice() {
+        [a, b, c, d] => Some(f32::from_le_bytes([a, b, c, d]).into()),
+        [a, b, c, d, e, f, g, h] => Some(f64::from_le_bytes([a, b, c, d, e, f, g, h])),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::Dtype;
+
+    #[test]
+    fn values_that_mark_nulls() {
+        let nulls = |rule: &NullRule, dtype: &str, n, bytes: &[u8]| {
+            rule.nulls(0, n, &Dtype::parse(dtype).unwrap().item, bytes)
+                .unwrap()
+        };
+        let of = |numbers: &[f64]| {
+            numbers
+                .iter()
+                .flat_map(|x| x.to_le_bytes())
+                .collect::<Vec<_>>()
+        };
+        let item = NullRule::Item(0f64.to_le_bytes().to_vec());
+        assert_eq!(
+            nulls(&item, "<f8", 3, &of(&[1.0, -0.0, 0.0])),
+            [false, true, true]
+        );
+        assert_eq!(
+            nulls(&NullRule::Nan, "<f8", 2, &of(&[f64::NAN, 1.0])),
+            [true, false]
+        );
+        // rows of two items
+        assert_eq!(
+            nulls(&item, "<f8", 2, &of(&[0.0, 1.0, 0.0, 0.0])),
+            [false, true]
+        );
+        let item = NullRule::Item(vec![255, 255]);
+        assert_eq!(nulls(&item, "<i2", 2, &[255, 255, 255, 0]), [true, false]);
+        assert_eq!(nulls(&item, "<i2", 0, &[]), [false; 0]);
+    }
+}
