@@ -53,6 +53,7 @@
 #include "holdall/part.hpp"
 #include "holdall/schunk.hpp"
 #include "holdall/storage.hpp"
+#include "holdall/store.hpp"
 #include "holdall/stream.hpp"
 #include "holdall/table.hpp"
 

@@ -62,6 +62,7 @@ include 'holdall_array.inc'
 include 'holdall_table.inc'
 include 'holdall_bag.inc'
 include 'holdall_part.inc'
+include 'holdall_store.inc'
 
 module holdall
   use holdall_constants
@@ -80,6 +81,7 @@ module holdall
       holdall_bag_stream, holdall_bag_index, holdall_train_dictionary
   use holdall_parts, only: holdall_part, holdall_parts_commit, holdall_parts_discard, &
       holdall_parts_list
+  use holdall_stores, only: holdall_store
   implicit none
   public
 end module

@@ -26,7 +26,7 @@ from ._infos import BagInfo, Split
 from ._storage import Storage
 
 Path = Union[str, bytes, os.PathLike[Any]]
-Target = Union[Path, Storage, "Memory", "MemoryFiles"]
+Target = Union[Path, Storage, "Memory", "MemoryFiles", "StoreNode"]
 Mode = Literal["r", "a", "x", "w"]
 Indices = Union[Sequence[int], np.ndarray]
 '''

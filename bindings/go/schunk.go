@@ -11,7 +11,7 @@ import (
 )
 
 // Format is the format of a container: Bloscpack, Bcolz, BLZ, BLZRFC (the BLZ RFC layout),
-// B2Frame, Caterva, B2ND or Bagz.
+// B2Frame, Caterva, B2ND, Bagz, the stores B2D, B2Z and B2E, or CTable.
 type Format int32
 
 // The formats.
@@ -24,6 +24,10 @@ const (
 	Caterva   Format = C.HOLDALL_FORMAT_CATERVA
 	B2ND      Format = C.HOLDALL_FORMAT_B2ND
 	Bagz      Format = C.HOLDALL_FORMAT_BAGZ
+	B2D       Format = C.HOLDALL_FORMAT_B2D
+	B2Z       Format = C.HOLDALL_FORMAT_B2Z
+	B2E       Format = C.HOLDALL_FORMAT_B2E
+	CTable    Format = C.HOLDALL_FORMAT_CTABLE
 )
 
 // String returns the name of the format, such as "b2nd".

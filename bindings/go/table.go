@@ -230,6 +230,33 @@ func (t *Table) ReadPoints(rows []uint64, names []string, dsts ...[]byte) error 
 		})
 }
 
+// ReadNulls returns for each of count rows of a column from start on whether it is null, or nil if the
+// column has no nulls. Only CTables have nulls; reads return what is stored in such rows. Errors:
+// ErrArgument if there is no such column; ErrRange past the last row.
+func (t *Table) ReadNulls(column string, start uint64, count int) (nulls []bool, err error) {
+	found := make([]byte, count+1) // never empty
+	has := false
+	err = withString("read nulls", column, func(column *C.char) error {
+		return t.view("read nulls", func(p unsafe.Pointer, c *call) C.holdall_status {
+			status := C.holdall_table_read_nulls((*C.holdall_table)(p), column, C.uint64_t(start),
+				C.size_t(count), (*C.uint8_t)(unsafe.Pointer(&found[0])), &c.err)
+			has = status == C.HOLDALL_OK
+			if status == C.HOLDALL_NOT_FOUND {
+				return C.HOLDALL_OK
+			}
+			return status
+		})
+	})
+	if err != nil || !has {
+		return nil, err
+	}
+	nulls = make([]bool, count)
+	for i := range nulls {
+		nulls[i] = found[i] == 1
+	}
+	return nulls, nil
+}
+
 // Slice returns the count rows start, start+step, ... of some columns, nil: of all, as a read-only
 // table with its own Close. step may be negative. While it is open, the table cannot be changed.
 // Errors: ErrRange if a row is outside the table; ErrArgument if there is no such column.

@@ -16,6 +16,7 @@ const (
 	KindArray  Kind = C.HOLDALL_KIND_ARRAY
 	KindTable  Kind = C.HOLDALL_KIND_TABLE
 	KindBag    Kind = C.HOLDALL_KIND_BAG
+	KindStore  Kind = C.HOLDALL_KIND_STORE
 )
 
 // String returns the name of the kind, such as "array".

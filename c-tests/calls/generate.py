@@ -109,6 +109,9 @@ ARGUMENTS = {
     # writes nothing outside the bag
     ("holdall_bag_read_range_to", "offsets"): "numbers(count < 1000 ? count + 1 : 1)",
     ("holdall_bag_read_indices_to", "offsets"): "numbers(n + 1)",
+    # 0 values may be NULL
+    ("holdall_table_read_nulls", "count"): "(size_t)a_number() | 1",
+    ("holdall_table_read_nulls", "nulls"): "room(count < 1000 ? count : 1)",
     ("holdall_epoch_next", "epoch"): "picked(0, K_epoch)",
     ("holdall_array_copy", "spec"): "a_copy(array)",
     ("holdall_array_slice", "start"): "a_start(array)",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <complex>
+#include <filesystem>
 #include <numeric>
 #if __cplusplus >= 202002L
 #include <ranges>
@@ -555,8 +556,31 @@ static void parts()
     EXPECT(list_parts(scratch("parts")).empty());
 }
 
+// A store of python-blosc2 in a folder: frames, and embed.b2e.
+void stores()
+{
+    const std::string path = scratch("nodes.b2d");
+    std::filesystem::create_directories(path + "/group");
+    schunk::create(path + "/embed.b2e", mode::create, format::b2frame, 1).commit();
+    array numbers = array::create<std::int32_t>(path + "/group/a.b2nd", mode::create, format::b2nd, {3});
+    numbers.write(std::vector<std::int32_t>{4, 5, 6});
+    numbers.commit();
+    schunk content = schunk::create(path + "/s.b2f", mode::create, format::b2frame, 1);
+    content.append("content");
+    content.commit();
+    const store nodes(path);
+    EXPECT((nodes.nodes() == std::vector<std::string>{"/group/a", "/s"}));
+    EXPECT(nodes.identify("/s").kind == kind::schunk && identify(path).kind == kind::store &&
+           nodes.identify("/group/a").format == format::b2nd);
+    EXPECT((array(nodes, "/group/a").read<std::int32_t>() == std::vector<std::int32_t>{4, 5, 6}));
+    EXPECT(schunk(nodes, "/s").nbytes() == 7 && array(path + "/group/a").shape()[0] == 3);
+    failure(HOLDALL_E_MISSING, [&] { array(nodes, "/none"); });
+    failure(HOLDALL_E_TYPE, [&] { schunk(nodes, "/group"); });
+}
+
 int main()
 {
+    stores();
     slices();
     parts();
     bags();

@@ -58,6 +58,7 @@ program content
   call runs()
   call memory()
   call bags()
+  call stores()
   call dictionaries()
   call damaged_records()
   call damage()
@@ -721,6 +722,37 @@ contains
   end subroutine
 
   ! A dictionary is trained from records, stored in a bag, and read from it.
+  ! A store of python-blosc2 in a folder: frames, and embed.b2e.
+  subroutine stores()
+    type(holdall_store) :: nodes
+    type(holdall_schunk) :: s
+    type(holdall_array) :: a
+    type(holdall_error) :: err
+    integer :: format, kind
+    integer(int32) :: items(3)
+    call execute_command_line('mkdir ' // folder // 'nodes.b2d')
+    call s%create(folder // 'nodes.b2d/embed.b2e', HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, 1)
+    call s%commit()
+    call s%create(folder // 'nodes.b2d/s.b2f', HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, 1)
+    call s%commit()
+    call a%create(folder // 'nodes.b2d/a.b2nd', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, '<i4', [3])
+    call a%write([4, 5, 6])
+    call a%commit()
+    call nodes%open(folder // 'nodes.b2d')
+    call expect(nodes%node_count() == 2 .and. nodes%node(1) == '/a' .and. nodes%node(2) == '/s' &
+        .and. nodes%node(3) == '' .and. nodes%node(0) == '', 'nodes of a store')
+    call nodes%identify('/a', format, kind)
+    call expect(format == HOLDALL_FORMAT_B2ND .and. kind == HOLDALL_KIND_ARRAY, 'a node')
+    call nodes%open_node('/a', a)
+    call a%read(items)
+    call expect(all(items == [4, 5, 6]), 'an array of a store')
+    call nodes%open_node('/s', s)
+    call a%open(folder // 'nodes.b2d/a')
+    call nodes%open_node('/none', a, err=err)
+    call failed(err, HOLDALL_E_MISSING, 'no node')
+    call nodes%close()
+  end subroutine
+
   subroutine dictionaries()
     type(holdall_bag_writer) :: w
     type(holdall_bag) :: b

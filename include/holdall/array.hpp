@@ -241,6 +241,8 @@ public:
         call(holdall_array_open, at.path(), static_cast<holdall_mode>(how), options.get(), put());
         update_view();
     }
+    // Opens a node of a store (store.hpp), for reading.
+    array(const store &in, const std::string &node, const options &options = {});
     // Creates an array of zeros of a dtype. If chunk_shape or block_shape is omitted, the library
     // selects it.
     static array create(const location &at, mode how, format f, const std::string &dtype, dims shape, const options &options = {},

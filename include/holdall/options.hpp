@@ -11,14 +11,20 @@
 namespace holdall {
 
 // HOLDALL_READ and so on: create is HOLDALL_CREATE.
+class store;
+
 enum class mode : holdall_mode { read = HOLDALL_READ, append = HOLDALL_APPEND, create = HOLDALL_CREATE, replace = HOLDALL_REPLACE };
 // HOLDALL_FORMAT_*
 enum class format : holdall_format {
     bloscpack = HOLDALL_FORMAT_BLOSCPACK, bcolz = HOLDALL_FORMAT_BCOLZ, blz = HOLDALL_FORMAT_BLZ, blz_rfc = HOLDALL_FORMAT_BLZ_RFC,
     b2frame = HOLDALL_FORMAT_B2FRAME, caterva = HOLDALL_FORMAT_CATERVA, b2nd = HOLDALL_FORMAT_B2ND, bagz = HOLDALL_FORMAT_BAGZ,
+    b2d = HOLDALL_FORMAT_B2D, b2z = HOLDALL_FORMAT_B2Z, b2e = HOLDALL_FORMAT_B2E, ctable = HOLDALL_FORMAT_CTABLE,
 };
 // HOLDALL_KIND_*
-enum class kind : holdall_kind { schunk = HOLDALL_KIND_SCHUNK, array = HOLDALL_KIND_ARRAY, table = HOLDALL_KIND_TABLE, bag = HOLDALL_KIND_BAG };
+enum class kind : holdall_kind {
+    schunk = HOLDALL_KIND_SCHUNK, array = HOLDALL_KIND_ARRAY, table = HOLDALL_KIND_TABLE, bag = HOLDALL_KIND_BAG,
+    store = HOLDALL_KIND_STORE,
+};
 // HOLDALL_CODEC_*
 enum class codec : std::int32_t {
     none = HOLDALL_CODEC_NONE, blosclz = HOLDALL_CODEC_BLOSCLZ, lz4 = HOLDALL_CODEC_LZ4, lz4hc = HOLDALL_CODEC_LZ4HC,

@@ -19,6 +19,8 @@ public:
     {
         call(holdall_table_open, at.path(), static_cast<holdall_mode>(how), options.get(), put());
     }
+    // Opens a node of a store (store.hpp), for reading.
+    table(const store &in, const std::string &node, const options &options = {});
     static table create(const location &at, mode how, format f, const std::vector<holdall::column> &columns, const options &options = {})
     {
         std::vector<const char *> names, dtypes;
@@ -84,6 +86,16 @@ public:
     {
         const buffers to(*this, names, dsts...);
         return call(holdall_table_read_points, get(), rows.data(), rows.size(), to.count, to.names, to.dsts, to.sizes) == HOLDALL_OK;
+    }
+    // Returns for each row of a column 1 if it is null, otherwise 0; empty if the column has no nulls.
+    std::vector<std::uint8_t> nulls(const std::string &column, slice rows = all) const
+    {
+        const detail::cut cut({rows}, rows_of{row_count()});
+        std::vector<std::uint8_t> out(static_cast<std::size_t>(cut.count[0]));
+        if (cut.step[0] != 1)
+            throw error(HOLDALL_E_ARGUMENT, "nulls: the rows have a step (expected adjacent rows)");
+        const auto status = call(holdall_table_read_nulls, get(), column.c_str(), cut.start[0], out.size(), out.data());
+        return status == HOLDALL_NOT_FOUND ? std::vector<std::uint8_t>() : out;
     }
     // Returns rows as a read-only table that shares the files, with all columns. While it is open,
     // the table cannot be changed.

@@ -4,7 +4,7 @@
 Julia interface of the C library holdall: chunked, compressed containers.
 
 The containers are bags of records (`Bag`, `BagWriter`), superchunks (`Schunk`), arrays
-(`ChunkedArray`) and tables (`Table`). `verify`, `repair` and `identify` work on all of them.
+(`ChunkedArray`), tables (`Table`) and stores (`Store`). `verify`, `repair` and `identify` work on all of them.
 
 An object is closed by `close` or by the garbage collector. Several tasks may read through one
 object at once. Calls that change it (`close`, `commit`, `refresh!` and all that write) must not
@@ -20,9 +20,9 @@ an `ArgumentError`.
 """
 module Holdall
 
-export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, MemoryFiles, Schunk, SchunkStream, Storage, Table
+export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, MemoryFiles, Schunk, SchunkStream, Storage, Store, Table
 export attr, checksum, commit, commit_parts, copy_to, create_array, create_schunk, create_table, dictionary, discard_parts, eachchunk
-export finish, generation, identify, info, list_parts, meta_file, meta_files, read_rows, refresh!, repair
+export finish, generation, identify, info, list_parts, meta_file, meta_files, nulls, read_rows, refresh!, repair
 export set_attr!, set_meta_file!, slice, splits, train_dictionary, verify, write_part
 
 # The name for the system's loader. ENV["HOLDALL_LIB"], read when the package is compiled, is the
@@ -37,6 +37,7 @@ include("schunks.jl")
 include("items.jl")
 include("arrays.jl")
 include("tables.jl")
+include("stores.jl")
 include("parts.jl")
 include("follow.jl")
 include("whole.jl")

@@ -91,6 +91,19 @@ end
 Base.getindex(t::Table, name::Union{Symbol,AbstractString}) = chunked(Column(t, Symbol(name)))
 
 """
+    nulls(table, column)
+
+Returns for each row of a column whether it is null, or `nothing` if the column has no nulls. Only
+CTables have nulls; other functions return what is stored in such rows.
+"""
+function nulls(t::Table, column::Union{Symbol,AbstractString})
+    n = Int(holdall_table_row_count(t.handle))
+    found = Vector{UInt8}(undef, n)
+    status = check(holdall_table_read_nulls, t.handle, String(column), 0, n, room(found))
+    return status == HOLDALL_NOT_FOUND ? nothing : found .== 1
+end
+
+"""
     read_rows(table, rows; columns = keys(table))
 
 Returns rows, by number from 1 and in any order, as a named tuple of arrays by column. The last

@@ -57,6 +57,22 @@ mktempdir() do folder
         copy_to(a, path * ".copy"; format = :b2nd, chunk_shape = (2, 3))
         @test info(ChunkedArray(path * ".copy")).chunk_shape == (2, 3)
     end
+    @testset "stores" begin
+        path = joinpath(folder, "nodes.b2d")
+        mkpath(joinpath(path, "group"))
+        close(create_schunk(joinpath(path, "embed.b2e"); format = :b2frame) |> s -> (commit(s); s))
+        a = create_array(joinpath(path, "group", "a.b2nd"), Int32, (3,); format = :b2nd)
+        a[:] = Int32[4, 5, 6]
+        commit(a)
+        close(a)
+        store = Store(path)
+        @test keys(store) == ["/group/a"] && haskey(store, "/group/a") && length(store) == 1
+        @test store["/group/a"][:] == [4, 5, 6]
+        @test identify(store, "/group/a") == (format = :b2nd, kind = :array)
+        @test ChunkedArray(joinpath(path, "group", "a"))[2] == 5
+        @test_throws HoldallError store["/none"]
+        close(store)
+    end
     @testset "tables" begin
         t = create_table(joinpath(folder, "t"), (key = Int32, value = Float64))
         append!(t, (key = [1, 2], value = [0.5, 1.5]))

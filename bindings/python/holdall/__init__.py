@@ -1,6 +1,6 @@
 """Python interface of the C library holdall: chunked, compressed containers.
 
-The containers are bags of records, superchunks, arrays and tables.
+The containers are bags of records, superchunks, arrays, tables and stores.
 
 An object is closed by `with`, by close(), or when nothing refers to it any more. A call after
 close() raises StateError.
@@ -41,6 +41,7 @@ from ._native import (
 from ._parts import ArrayPart, BagPart, TablePart, commit_parts, discard_parts, list_parts
 from ._schunks import Schunk, SchunkStream
 from ._storage import RangeStorage, Storage
+from ._stores import Store
 from ._tables import Table
 from ._whole import Fault, identify, repair, verify
 
@@ -53,7 +54,7 @@ collections.abc.Sequence.register(Records)
 __all__ = [
     "Array", "ArrayInfo", "ArrayPart", "Bag", "BagInfo", "BagPart", "BagWriter", "ChunkInfo",
     "DamageWarning", "Error", "Fault", "Index", "Memory", "MemoryFiles", "RangeStorage", "Records", "RepairResult",
-    "Schunk", "SchunkInfo", "SchunkStream", "Split", "Storage", "Stream", "Table", "TableInfo",
+    "Schunk", "SchunkInfo", "SchunkStream", "Split", "Storage", "Store", "Stream", "Table", "TableInfo",
     "TablePart", "UncommittedWarning", "VerifyResult", "commit_parts", "discard_parts", "identify",
     "list_parts", "repair", "train_dictionary", "verify", "version", "ArgumentError", "BusyError",
     "CallbackError", "CancelledError", "ChecksumError", "CodecError", "ExistsError", "FormatError", "InternalError",

@@ -11,7 +11,7 @@ from ._infos import BagInfo, Split
 from ._storage import Storage
 
 Path = Union[str, bytes, os.PathLike[Any]]
-Target = Union[Path, Storage, "Memory", "MemoryFiles"]
+Target = Union[Path, Storage, "Memory", "MemoryFiles", "StoreNode"]
 Mode = Literal["r", "a", "x", "w"]
 Indices = Union[Sequence[int], np.ndarray]
 
@@ -786,6 +786,42 @@ class SchunkStream:
             3
         """
 
+class Store:
+    """The native part of `holdall.Store`."""
+    def __init__(self, name: Target, **options: Any) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *raised: Any) -> None: ...
+
+    def __reduce__(self) -> Any: ...
+
+    def __repr__(self) -> str: ...
+
+    def close(self) -> None:
+        """Closes the store. Open nodes remain valid."""
+
+    @property
+    def format(self) -> Any:
+        """The format: "b2d", "b2z" or "b2e"."""
+
+    def identify(self, node: Any) -> tuple[str, str]:
+        """Returns the format and kind of a node, such as ("b2nd", "array"). Raises MissingError if there
+        is no such node, TypeError for a group, UnsupportedError for a reference to remote content,
+        and FormatError if two files have this path.
+        """
+
+    def nodes(self) -> Any:
+        """Returns the paths of all nodes, in order."""
+
+class StoreNode:
+    """A node of a store, where a path names a container: the classes open it."""
+    def __init__(self, store: Any, node: Any) -> None: ...
+
+    def __reduce__(self) -> Any: ...
+
+    def __repr__(self) -> str: ...
+
 class Stream:
     """An iterator of records in a given order, with read-ahead.
 
@@ -845,6 +881,7 @@ class Table:
     _info: Any
     _insert: Any
     _is_open: Any
+    _nulls: Any
     _read_points: Any
     _read_rows: Any
     _recipe: Any

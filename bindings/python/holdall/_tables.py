@@ -162,6 +162,18 @@ class Table(Pickled, _native.Table):
         """
         return self._read_points([operator.index(i) for i in rows], self._names_of(columns))
 
+    def nulls(self, column: str, start: int = 0, stop: int | None = None) -> np.ndarray | None:
+        """Returns for each row of a column whether it is null; None if the column has no nulls.
+
+        Only CTables have nulls. Reads return what is stored in such rows; Arrow streams have them as
+        nulls. Raises ArgumentError if there is no such column, RangeError past the last row.
+
+            >>> table.nulls("price", 0, 2)
+            array([False,  True])
+        """
+        nulls = self._nulls(column, start, len(self) if stop is None else stop)
+        return None if nulls is None else np.frombuffer(nulls, dtype=bool)
+
     @staticmethod
     def _names_of(columns):
         if columns is None:

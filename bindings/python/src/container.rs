@@ -117,6 +117,7 @@ impl<'py> Target<'py> {
             Kind::Schunk => ("a superchunk", "Schunk"),
             Kind::Array => ("an array", "Array"),
             Kind::Table => ("a table", "Table"),
+            Kind::Store => ("a store", "Store"),
             _ => ("a bag of records", "Bag"),
         };
         let format = name_of(FORMATS, format).unwrap_or("unknown");

@@ -29,6 +29,7 @@ mod schunk_stream;
 mod shared;
 mod splits;
 mod storage;
+mod store;
 mod stream;
 mod table;
 
@@ -61,6 +62,8 @@ mod _native {
     use super::schunk_stream::SchunkStream;
     #[pymodule_export]
     use super::storage::{Memory, MemoryFiles};
+    #[pymodule_export]
+    use super::store::{Store, StoreNode};
     #[pymodule_export]
     use super::stream::Stream;
     #[pymodule_export]

@@ -16,12 +16,14 @@ pub fn version() -> String {
     holdall::version()
 }
 
-fn kind_name(kind: Kind) -> Option<&'static str> {
+/// Returns the name of a kind.
+pub fn kind_name(kind: Kind) -> Option<&'static str> {
     Some(match kind {
         Kind::Schunk => "schunk",
         Kind::Array => "array",
         Kind::Table => "table",
         Kind::Bag => "bag",
+        Kind::Store => "store",
         _ => return None,
     })
 }

@@ -287,6 +287,10 @@ pub const FORMATS: Constants<Format> = &[
     ("caterva", 306, Format::Caterva),
     ("b2nd", 307, Format::B2nd),
     ("bagz", 308, Format::Bagz),
+    ("b2d", 309, Format::B2d),
+    ("b2z", 310, Format::B2z),
+    ("b2e", 311, Format::B2e),
+    ("ctable", 312, Format::CTable),
 ];
 pub const ORDERS: Constants<Order> = &[("c", 0, Order::C), ("f", 1, Order::Fortran)];
 /// The numbers of the engine, which are those of the option.

@@ -2,6 +2,7 @@
 
 use crate::buffers::{Buffer, Bytes, bytes};
 use crate::errors::{Callbacks, Raised, exception, store};
+use crate::store::StoreNode;
 use holdall::{Location, MemoryStorage, Storage, StorageRange};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,12 +12,16 @@ use std::ffi::OsString;
 use std::io::{Error, ErrorKind};
 use std::sync::Arc;
 
-/// Returns the location that an argument names: a path, a storage, or a list of storages.
+/// Returns the location that an argument names: a path, a storage, a node of a store, or a list of
+/// storages.
 ///
 /// A storage is a MemoryFiles, or an object with a method `read_at`.
 pub fn location(target: &Bound<'_, PyAny>, callbacks: &mut Callbacks) -> PyResult<Location> {
     if target.is_instance_of::<PyString>() {
         return path(target).map(Location::from);
+    }
+    if let Ok(node) = target.cast::<StoreNode>() {
+        return node.get().location(target.py(), callbacks);
     }
     if let Some(storage) = storage(target, callbacks)? {
         return Ok(storage);

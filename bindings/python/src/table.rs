@@ -282,6 +282,25 @@ impl Table {
         })
     }
 
+    /// Returns a byte per row of a column, 1 if it is null; None: the column has no nulls.
+    fn _nulls<'py>(
+        &self,
+        py: Python<'py>,
+        column: String,
+        start: u64,
+        stop: u64,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let read = |table: &holdall::Table| {
+            let nulls = self
+                .open
+                .callbacks
+                .call(py, || table.nulls(&column, start..stop))?;
+            let bytes = nulls.map(|nulls| nulls.into_iter().map(u8::from).collect::<Vec<_>>());
+            Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
+        };
+        self.open.read(py, read)
+    }
+
     fn _read_points<'py>(
         &self,
         py: Python<'py>,

@@ -1,0 +1,95 @@
+"""Stores of python-blosc2: a mapping of nodes, by handle and by path, in memory, pickled."""
+import hashlib
+import json
+import pickle
+import unittest
+
+import numpy
+import pyarrow
+from case import ROOT, Case, holdall
+
+STORES = ROOT / "tests/fixtures/stores"
+
+
+class Stores(Case):
+    def check(self, node, facts):
+        if facts["kind"] == "array":
+            self.assertIsInstance(node, holdall.Array)
+            self.assertEqual((node.dtype.str, list(node.shape)), (facts["dtype"], facts["shape"]))
+            content = numpy.ascontiguousarray(node[...]).tobytes()
+        else:
+            self.assertIsInstance(node, holdall.Schunk)
+            content = node.read()
+        self.assertEqual(hashlib.sha256(content).hexdigest(), facts["sha256"])
+
+    def test_nodes_are_those_of_the_manifest(self):
+        read = 0
+        for name, nodes in json.loads((STORES / "manifest.json").read_text()).items():
+            with holdall.Store(STORES / name) as store:
+                for path, facts in nodes.items():
+                    if facts["kind"] == "reference":
+                        self.assertRaises(holdall.UnsupportedError, store.open, path)
+                        continue
+                    self.check(store.open(path), facts)
+                    kind = holdall.Array if facts["kind"] == "array" else holdall.Schunk
+                    self.check(kind(f"{STORES / name}{path}"), facts)
+                    read += 1
+        self.assertGreater(read, 60)
+
+    def test_a_store_is_a_mapping(self):
+        store = holdall.Store(STORES / "dict.b2z", threads=1)
+        self.assertEqual((store.format, len(store), list(store)[0]), ("b2z", 8, "/a"))
+        self.assertTrue("/group/b" in store and "/none" not in store)
+        self.assertEqual(store["group/b"][:2].tolist(), store["/group/b"][:2].tolist())
+        self.assertEqual(store.identify("/group/s"), ("b2frame", "schunk"))
+        self.assertEqual(holdall.identify(STORES / "dict.b2z"), ("b2z", "store"))
+        self.assertEqual({path: type(node).__name__ for path, node in store.items()}["/objects"], "Schunk")
+        self.assertRaises(KeyError, store.__getitem__, "/none")
+        self.assertRaises(holdall.TypeError, store.__getitem__, "/group")
+        array = store["/a"]
+        self.assertIn("dict.b2z", repr(store))
+        store.close()
+        store.close()
+        self.assertRaises(holdall.StateError, store.nodes)
+        self.assertEqual(array[9, 99], 999)
+
+    def test_handles_are_pickled(self):
+        store = holdall.Store(STORES / "embed.b2e")
+        again, array = pickle.loads(pickle.dumps((store, store["/a"])))
+        self.assertEqual((list(again), array[1, 1]), (list(store), 101))
+
+    def test_stores_in_memory(self):
+        memory = holdall.Memory((STORES / "threshold.b2z").read_bytes())
+        self.assertEqual(holdall.Store(memory)["/a"][0, :3].tolist(), [0, 1, 2])
+        files = holdall.MemoryFiles()
+        for file in (STORES / "tree.b2d").rglob("*.b2*"):
+            files.put(str(file.relative_to(STORES / "tree.b2d")), file.read_bytes())
+        store = holdall.Store(files)
+        self.assertEqual((store.format, store["/group/deep/c"][:].tolist()), ("b2d", [1, 2, 3]))
+
+    def test_ctables_are_tables(self):
+        facts = json.loads((STORES / "tables.json").read_text())
+        for name, about in facts.items():
+            with holdall.Table(STORES / name) as table:
+                self.assertEqual((len(table), list(table)), (about["rows"], list(about["columns"])))
+                arrow = pyarrow.table(table)
+                for column, of in about["columns"].items():
+                    nulls = table.nulls(column)
+                    found = [] if nulls is None else numpy.flatnonzero(nulls).tolist()
+                    self.assertEqual(found, of["nulls"], column)
+                    self.assertEqual(arrow[column].null_count, len(of["nulls"]), column)
+                    items = numpy.array(table[column][:])
+                    items[found] = numpy.zeros((), items.dtype)
+                    self.assertEqual(hashlib.sha256(items.tobytes()).hexdigest(), of["sha256"], column)
+        self.assertIsInstance(holdall.Store(STORES / "tree.b2z")["/tables/t"], holdall.Table)
+
+    def test_errors(self):
+        self.assertRaises(holdall.MissingError, holdall.Store, self.path(".b2z"))
+        self.assertRaises(holdall.FormatError, holdall.Store, holdall.Memory(b"PK\x03\x04"))
+        with self.assertRaisesRegex(holdall.TypeError, "Store"):
+            holdall.Array(STORES / "tree.b2z")
+        self.assertRaises(holdall.UnsupportedError, holdall.Array, STORES / "tree.b2z/a", "a")
+
+
+if __name__ == "__main__":
+    unittest.main()
