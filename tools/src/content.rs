@@ -57,6 +57,7 @@ impl Content {
         let opened = match (detect::container(path, at), detect::identify(path, at)) {
             (Container::Bag, _) => Bag::open_with(path, options).map(Content::Bag),
             (Container::Superchunk, _) => Schunk::open_with(path, options).map(Content::Schunk),
+            (Container::Store, _) => return Err(detect::refuse_store(path)),
             _ => return Content::dataset(path, at, options),
         };
         opened.map_err(library(path))
@@ -65,6 +66,7 @@ impl Content {
     /// Opens an array or a table; a frame without a shape is an array of one dimension.
     pub fn dataset(path: &FileName, at: Option<u64>, options: &Options) -> Result<Content> {
         let opened = match detect::identify(path, at).map_err(library(path))? {
+            (_, Kind::Store) => return Err(detect::refuse_store(path)),
             (_, Kind::Table) => Table::open_with(path, options).map(Content::Table),
             _ => Array::open_with(path, options).map(Content::Array),
         };
@@ -90,6 +92,7 @@ impl Content {
     /// Opens an array or a table for reading and changes.
     pub fn open_for_writing(path: &FileName, options: &Options) -> Result<Content> {
         let opened = match detect::identify(path, None).map_err(library(path))? {
+            (_, Kind::Store) => return Err(detect::refuse_store(path)),
             (_, Kind::Table) => Table::open_for_writing(path, options).map(Content::Table),
             _ => Array::open_for_writing(path, options).map(Content::Array),
         };

@@ -1,6 +1,8 @@
 //! What a path is: its container, its format, and what its name or its first bytes show.
 
 use crate::cli::values::DataFormat;
+use crate::failure;
+use crate::failure::Failure;
 use crate::file_name::FileName;
 use crate::files;
 use holdall::{Array, Format, Kind, Options, Schunk, Status};
@@ -14,6 +16,7 @@ pub enum Container {
     Bag,
     Superchunk,
     Dataset,
+    Store,
 }
 
 impl Container {
@@ -22,6 +25,7 @@ impl Container {
             Container::Bag => "bag",
             Container::Superchunk => "superchunk",
             Container::Dataset => "dataset",
+            Container::Store => "store",
         }
     }
 
@@ -29,6 +33,7 @@ impl Container {
         match kind {
             Kind::Schunk => Container::Superchunk,
             Kind::Bag => Container::Bag,
+            Kind::Store => Container::Store,
             _ => Container::Dataset,
         }
     }
@@ -95,6 +100,11 @@ pub fn container(path: &FileName, at: Option<u64>) -> Container {
     }
 }
 
+/// What a command that needs one container says of a store.
+pub fn refuse_store(path: &FileName) -> Failure {
+    failure!("{path}: this is a store; name one of its nodes, which ls lists: {path}/NODE")
+}
+
 /// Returns the format of a path, if it is a container.
 pub fn format(path: &FileName, at: Option<u64>) -> Option<Format> {
     identify(path, at).ok().map(|(format, _)| format)
@@ -115,6 +125,10 @@ pub fn format_name(format: Format) -> &'static str {
         Format::Caterva => "caterva",
         Format::B2nd => "b2nd",
         Format::Bagz => "bagz",
+        Format::B2d => "b2d",
+        Format::B2z => "b2z",
+        Format::B2e => "b2e",
+        Format::CTable => "ctable",
         _ => "unknown",
     }
 }
@@ -125,6 +139,7 @@ pub fn kind_name(kind: Kind) -> &'static str {
         Kind::Array => "array",
         Kind::Table => "table",
         Kind::Bag => "bag",
+        Kind::Store => "store",
         _ => "unknown",
     }
 }

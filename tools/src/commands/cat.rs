@@ -65,5 +65,6 @@ pub fn run(args: &Cat, usage: &Usage) -> Result<Exit> {
             superchunk::cat::run(&args)
         }
         Container::Dataset => array::cat::run(&args),
+        Container::Store => Err(detect::refuse_store(&args.print.path)),
     }
 }

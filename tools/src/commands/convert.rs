@@ -156,6 +156,7 @@ impl Conversion<'_> {
         let is_dataset = match detect::container(self.input, at) {
             Container::Dataset => true,
             Container::Bag => false,
+            Container::Store => return Err(detect::refuse_store(self.input)),
             Container::Superchunk => {
                 let to = target(args, self.out, false);
                 let plain = matches!(format_of(to), Some(Format::Bloscpack | Format::B2Frame));

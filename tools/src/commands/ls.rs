@@ -11,12 +11,12 @@ use crate::cli::Ls;
 use crate::cli::groups::Reading;
 use crate::content::{Content, column_members, columns};
 use crate::detect::{self, Container};
-use crate::failure::{Exit, Failure, Result, system};
+use crate::failure::{Exit, Failure, Result, library, system};
 use crate::file_name::FileName;
 use crate::output::Output;
 use crate::report::{plural, printable};
 use crate::{options, report};
-use holdall::{BagLimits, Options};
+use holdall::{BagLimits, Options, Store};
 use serde_json::{Value as Json, json};
 
 /// Folders in folders: deeper ones are ignored.
@@ -98,6 +98,9 @@ impl<F: FnMut(Found) -> Result> Walk<F> {
         if !about.is_dir() && !about.is_file() {
             return Ok(());
         }
+        if detect::container(path, None) == Container::Store {
+            return self.visit_nodes(path, shown);
+        }
         let mut options = self.options.clone();
         if detect::container(path, None) == Container::Bag {
             if about.is_dir() && depth < DEPTH {
@@ -114,7 +117,25 @@ impl<F: FnMut(Found) -> Result> Walk<F> {
                 options = options.bag_limits(BagLimits::Separate);
             }
         }
-        match self.reported(Content::open_with(path, None, &options))? {
+        self.open(path, shown, &options)
+    }
+
+    /// Visits the nodes of a store.
+    fn visit_nodes(&mut self, path: &FileName, shown: &FileName) -> Result {
+        let store = Store::open_with(path, &self.options).map_err(library(path));
+        let Some(store) = self.reported(store)? else {
+            return Ok(());
+        };
+        let options = self.options.clone();
+        for node in store.nodes() {
+            let name = FileName::from(node.trim_start_matches('/').as_bytes().to_vec());
+            self.open(&path.join(&name), &shown.join(&name), &options)?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, path: &FileName, shown: &FileName, options: &Options) -> Result {
+        match self.reported(Content::open_with(path, None, options))? {
             Some(content) => {
                 (self.each)(Found { path: path.clone(), shown: shown.clone(), content })
             }

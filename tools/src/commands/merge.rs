@@ -46,6 +46,7 @@ pub fn run(args: &BagCopy, usage: &Usage) -> Result<Exit> {
             let open = |input| Ok((input, Content::dataset(input, None, &reading)?));
             datasets(args, inputs.iter().map(open).collect::<Result<_>>()?, out)
         }
+        Container::Store => Err(detect::refuse_store(&inputs[0])),
         Container::Superchunk => {
             Err(usage!("merge takes bags, arrays or tables, and '{}' is a superchunk", inputs[0]))
         }

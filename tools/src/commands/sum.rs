@@ -106,6 +106,7 @@ impl Summing<'_> {
             Container::Bag => self.bag(path),
             Container::Superchunk => self.superchunk(path),
             Container::Dataset => self.dataset(path),
+            Container::Store => Err(detect::refuse_store(path)),
         };
         progress::end();
         let mut digest = digest?;

@@ -8,13 +8,14 @@ use crate::file_name::FileName;
 use crate::superchunk::source::Source;
 use crate::superchunk::unpack::unpack;
 use crate::{failure, options, output};
-use holdall::Format;
+use holdall::{Format, Kind};
 
 /// Refuses containers whose content is not stored as one sequence of bytes.
 fn check(input: &FileName) -> Result {
     let what = match detect::identify(input, None) {
         Ok((Format::Bagz, _)) => "a bag has records: convert, or cat, writes them",
         Ok((Format::Bloscpack, _)) => return Ok(()),
+        Ok((_, Kind::Store)) => return Err(detect::refuse_store(input)),
         Ok((format, _)) if detect::is_frame(format) => match detect::container(input, None) {
             Container::Dataset => {
                 "the order of the content of its chunks is not that of the items; convert --to raw, or cat, gives the items of the array"

@@ -53,6 +53,20 @@ fn names<'a>(path: &FileName, list: &'a str) -> Result<Vec<&'a str>> {
     Ok(names)
 }
 
+/// Returns whether a row of a column is null.
+fn has_null(path: &FileName, table: &Table, name: &str) -> Result<bool> {
+    const PIECE: u64 = 1 << 16;
+    for first in (0..table.rows()).step_by(PIECE as usize) {
+        let rows = first..table.rows().min(first + PIECE);
+        match table.nulls(name, rows).map_err(library(path))? {
+            None => return Ok(false),
+            Some(nulls) if nulls.contains(&true) => return Ok(true),
+            Some(_) => {}
+        }
+    }
+    Ok(false)
+}
+
 fn no_column(path: &FileName, name: &str) -> Failure {
     failure!("{path}: there is no column '{name}'")
 }
@@ -216,6 +230,8 @@ pub struct Stored<'a> {
     /// The rows that are read; None: all.
     pub list: Option<&'a [u64]>,
     pub rows: u64,
+    /// A column with nulls, which rows in memory do not have.
+    null: Option<String>,
 }
 
 impl<'a> Stored<'a> {
@@ -239,13 +255,17 @@ impl<'a> Stored<'a> {
         list: Option<&'a [u64]>,
     ) -> Result<Stored<'a>> {
         let rows = list.map_or(table.rows(), |list| list.len() as u64);
-        let mut stored = Stored { frame: Frame::default(), path, arrays: Vec::new(), list, rows };
+        let frame = Frame::default();
+        let mut stored = Stored { frame, path, arrays: Vec::new(), list, rows, null: None };
         let names = match columns {
             Some(columns) => names(path, columns)?,
             None => table.column_names().collect(),
         };
         for name in names {
             stored.add(name, table.column(name).ok_or_else(|| no_column(path, name))?)?;
+            if stored.null.is_none() && has_null(path, table, name)? {
+                stored.null = Some(name.to_owned());
+            }
         }
         Ok(stored)
     }
@@ -260,7 +280,7 @@ impl<'a> Stored<'a> {
         };
         let rows = list.map_or(*rows, |list| list.len() as u64);
         let frame = Frame { bare: true, ..Frame::default() };
-        let mut stored = Stored { frame, path, arrays: Vec::new(), list, rows };
+        let mut stored = Stored { frame, path, arrays: Vec::new(), list, rows, null: None };
         stored.add("", array)?;
         Ok(stored)
     }
@@ -282,6 +302,12 @@ impl<'a> Stored<'a> {
     /// Takes the rows in batches; another thread reads the next batch meanwhile. Damaged rows that
     /// are skipped are zeros.
     pub fn each(&self, damage: &mut Damage, mut take: impl FnMut(&Batch) -> Result) -> Result {
+        if let Some(name) = &self.null {
+            let path = self.path;
+            return Err(failure!(
+                "{path}: column '{name}' has nulls, which only Arrow has (cat --to arrow)"
+            ));
+        }
         let mut most = self.frame.batch_rows(self.rows) as u64;
         let chunk = self.arrays.first().and_then(|array| array.chunk_shape().first());
         if let Some(chunk) = chunk.filter(|chunk| (1..most).contains(chunk)) {
