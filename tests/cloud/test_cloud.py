@@ -595,6 +595,28 @@ class Peers(Case):
 class Formats(Case):
     """Other containers, created locally and uploaded, are read."""
 
+    def test_nodes_of_stores_are_read(self):
+        stores = h.ROOT / "tests/fixtures/stores"
+        files = [f for f in stores.rglob("*.b2*") if f.is_file()]
+        for base in (
+            "gs://bucket/" + self.prefix,
+            "s3://bucket/" + self.prefix,
+            WHERE["http"] + "/true/",
+        ):
+            is_server = base.startswith("http")
+            for f in files:
+                address = base + str(f.relative_to(stores))
+                http("PUT", address if is_server else where(address), f.read_bytes())
+            # a server does not list what a folder holds
+            for name in ("tree.b2z", "embed.b2e") + (() if is_server else ("tree.b2d",)):
+                with self.subTest(base + name):
+                    self.assertEqual(h.nodes(base + name), h.nodes(stores / name))
+                    with h.Array(f"{base}{name}/a") as far, h.Array(stores / name / "a") as near:
+                        whole = ([0, 0], [10, 100], [1, 1])
+                        self.assertEqual(far.read(*whole), near.read(*whole))
+                    with h.Schunk(f"{base}{name}/group/s") as schunk:
+                        self.assertEqual(schunk.nbytes, 120)
+
     def test_arrays_and_tables_are_read(self):
         content = bytes(rng.randbytes(100) * 4000)
         with tempfile.TemporaryDirectory() as scratch:

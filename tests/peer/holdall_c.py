@@ -698,6 +698,17 @@ class Table(Handle):
         call("table_commit", self._handle)
 
 
+def nodes(path, **options):
+    """The paths of the nodes of a store."""
+    store = P()
+    with Options(**options) as o:
+        call("store_open", os.fsencode(path), o, c.byref(store))
+    count = _lib.holdall_store_node_count(store)
+    paths = [_lib.holdall_store_node_path(store, i).decode() for i in range(count)]
+    _lib.holdall_store_close(store)
+    return paths
+
+
 class Verified:
     """The results of verify; `error` is None for an intact container."""
 
