@@ -175,6 +175,7 @@ static void tables_are_read(void)
     CHECK(nulls[3] == 0);
     GIVES(HOLDALL_E_RANGE, holdall_table_read_nulls(t, "i", 191, 4, nulls, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_read_nulls(t, "none", 0, 4, nulls, &err));
+    OK(holdall_table_read_nulls(t, "i", 192, 0, NULL, &err));
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_table_copy(t, in_tmp("copy.bcolz"), HOLDALL_CREATE,
                                                     HOLDALL_FORMAT_BCOLZ, NULL, &err));
     CHECK(says("null"));
@@ -192,16 +193,26 @@ static void tables_are_read(void)
     EQUAL(kind, HOLDALL_KIND_TABLE);
     GIVES(HOLDALL_E_UNSUPPORTED,
           holdall_table_open(in_stores("table.b2z"), HOLDALL_APPEND, NULL, &t, &err));
-    /* A column of variable length is listed. */
+    /* Texts are read one by one; lists are only listed. */
     OK(holdall_table_open(in_stores("text.b2d"), HOLDALL_READ, NULL, &t, &err));
     int64_t x[3];
     OK(holdall_table_read_rows(t, 0, 3, 1, 1, (const char *const[]){"x"}, (void *const[]){x},
                                (const size_t[]){sizeof x}, &err));
-    EQUAL(x[2], 2);
+    EQUAL(x[2], 4);
+    char text[40];
     size_t n;
-    GIVES(HOLDALL_E_UNSUPPORTED,
-          holdall_array_read_object(holdall_table_column(t, 1), 0, NULL, 0, &n, &err));
-    CHECK(says("utf8"));
+    const holdall_array *texts = holdall_table_find_column(t, "t");
+    CHECK(strcmp(holdall_array_dtype(texts), "T") == 0);
+    EQUAL(holdall_array_itemsize(texts), 0);
+    OK(holdall_array_read_object(texts, 1, text, sizeof text, &n, &err));
+    CHECK(n == 7 && memcmp(text, "gr\xC3\xB6\xC3\x9F" "e", 7) == 0);
+    uint8_t null[3];
+    OK(holdall_table_read_nulls(t, "v", 0, 3, null, &err));
+    CHECK(null[0] == 1 && null[1] == 0);
+    GIVES(HOLDALL_E_TYPE, holdall_array_read(texts, NULL, NULL, NULL, text, sizeof text, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_read_object(holdall_table_find_column(t, "l"), 0,
+                                                           NULL, 0, &n, &err));
+    CHECK(says("list"));
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_table_copy(t, in_tmp("text.bcolz"), HOLDALL_CREATE,
                                                     HOLDALL_FORMAT_BCOLZ, NULL, &err));
     holdall_table_close(t);

@@ -415,8 +415,9 @@ holdall_status holdall_array_fill_value_set(holdall_array *array,
                                             size_t src_size,
                                             holdall_error *err);
 
-/* Reads item i of an array of Python objects (dtype "object" or "O", one dimension, itemsize 0):
- * its pickle, not interpreted. Unpickling runs code that the writer of the file chose.
+/* Reads item i of an array with itemsize 0 and one dimension. Of Python objects (dtype "object"
+ * or "O"): its pickle, not interpreted. Unpickling runs code that the writer of the file chose.
+ * Of texts (dtype "T", in CTables): UTF-8.
  *
  * Returns:
  * - HOLDALL_E_TYPE: other arrays. */

@@ -207,8 +207,8 @@ impl Array {
         self.inner.write_orthogonal(positions, src).map_err(Error)
     }
 
-    /// Returns item `i` of a one-dimensional array of Python objects: its pickle, not interpreted.
-    /// Unpickling runs code that the writer of the file chose.
+    /// Returns item `i` of a one-dimensional array of Python objects, its pickle, not interpreted, or
+    /// of texts, as UTF-8. Unpickling runs code that the writer of the file chose.
     pub fn read_object(&self, i: u64) -> Result<Vec<u8>> {
         self.inner.object(i).map_err(Error)
     }

@@ -8,7 +8,7 @@ use super::linear::LinearArray;
 use super::msgpack_json::{self, Attr};
 use super::nd::ChunkGrid;
 use super::new_location::NewLocation;
-use super::store::Store;
+use super::store::{Store, Texts};
 use super::tiled::{NewTiled, TiledArray};
 use super::view::View;
 use crate::alloc;
@@ -645,6 +645,23 @@ impl Array {
         match &*self.body {
             Body::View(view) => view.object(i),
             body => body.store().object(i),
+        }
+    }
+
+    /// Returns `n` items from `first` on of an array of texts.
+    pub fn texts(&self, first: u64, n: u64) -> Result<Texts> {
+        let end = first.checked_add(n);
+        let length = self.shape().first().copied().unwrap_or(0);
+        if end.is_none_or(|end| end > length) {
+            return Err(fail!(
+                Range,
+                "{}: {n} items from {first} on are out of range; the length is {length}",
+                self.store().name()
+            ));
+        }
+        match &*self.body {
+            Body::View(view) => view.texts(first, n),
+            body => body.store().texts(first, n),
         }
     }
 

@@ -5,6 +5,7 @@
 //! change content.
 #![forbid(unsafe_code)]
 
+use crate::alloc;
 use crate::blosc::{self, StoredEncoding};
 use crate::checksum::Checksum;
 use crate::dtype::numpy_meta::with_shape;
@@ -17,6 +18,37 @@ use std::ops::Range;
 
 /// Reads content from a byte offset until the buffer is full.
 pub type Reader<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<bool>;
+
+/// Texts, one after the other.
+#[derive(Default)]
+pub struct Texts {
+    /// Their UTF-8 bytes.
+    pub bytes: Vec<u8>,
+    /// The end of each in `bytes`.
+    pub ends: Vec<usize>,
+    /// Whether each is null.
+    pub nulls: Vec<bool>,
+}
+
+impl Texts {
+    /// Adds a text. A null has the bytes that are stored for it, if any.
+    pub fn push(&mut self, text: &[u8], is_null: bool) -> Result<()> {
+        alloc::reserve(&mut self.bytes, text.len())?;
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len());
+        self.nulls.push(is_null);
+        Ok(())
+    }
+
+    /// Returns the bytes of text `i`.
+    pub fn get(&self, i: usize) -> Option<&[u8]> {
+        let begin = match i.checked_sub(1) {
+            Some(before) => *self.ends.get(before)?,
+            None => 0,
+        };
+        self.bytes.get(begin..*self.ends.get(i)?)
+    }
+}
 
 /// A run of bytes in chunks, and the metadata of the array.
 pub trait Store: Any + Send + Sync {
@@ -109,7 +141,11 @@ pub trait Store: Any + Send + Sync {
     fn has_objects(&self) -> bool {
         false
     }
-    /// Returns one of the objects in pickled form.
+    /// Returns `n` items from `first` on, if the items are text.
+    fn texts(&self, _first: u64, _n: u64) -> Result<Texts> {
+        Err(fail!(Type, "{}: the items are not text", self.name()))
+    }
+    /// Returns one of the objects in pickled form, or one of the texts.
     fn object(&self, _: u64) -> Result<Vec<u8>> {
         Err(fail!(
             Type,

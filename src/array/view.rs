@@ -8,6 +8,7 @@ use super::any::Body;
 use super::boxes::Along;
 use super::grid::{Grid, Positions, Selection, check_box, for_each_point, packed_strides};
 use super::selection::MAX_NDIM;
+use super::store::Texts;
 use crate::alloc;
 use crate::error::{Error, Result, fail};
 use crate::slice::SliceExt;
@@ -291,6 +292,24 @@ impl View {
     // ---- reading
 
     /// Reads object `i` of an array of Python objects.
+    /// Returns texts, as [`Array::texts`](super::Array::texts).
+    pub fn texts(&self, first: u64, n: u64) -> Result<Texts> {
+        let store = self.base.store();
+        let mut all = Texts::default();
+        let ([Some(0)], [dim]) = (self.axes.as_slice(), self.dims.as_slice()) else {
+            return Err(fail!(
+                Unsupported,
+                "{}: texts are read from one dimension",
+                store.name()
+            ));
+        };
+        for i in first..first.saturating_add(n) {
+            let one = store.texts(dim.at(i), 1)?;
+            all.push(&one.bytes, one.nulls.contains(&true))?;
+        }
+        Ok(all)
+    }
+
     pub fn object(&self, i: u64) -> Result<Vec<u8>> {
         let store = self.base.store();
         let n = self.shape.first().copied().unwrap_or(0);

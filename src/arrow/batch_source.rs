@@ -6,7 +6,9 @@ use super::data::{Buffer, Data};
 use super::export::{BinaryBuilder, ExportOptions, RowContext, export_lists, field};
 use super::format::{Field, Format, OffsetLayout};
 use crate::array::Array;
+use crate::array::store::Texts;
 use crate::bag::{Bag, Records};
+use crate::dtype::Kind;
 use crate::error::{Error, Result, Status, fail};
 use crate::progress::{Step, measured};
 use crate::table::{Column, Table};
@@ -159,6 +161,9 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
 
     fn column(&self, column: &Column<A>, n: u64) -> Result<Data> {
         let array = column.array.as_ref();
+        if array.dtype().item.kind == Kind::Text {
+            return texts(&array.texts(self.next, n)?);
+        }
         if array.store().has_objects() {
             return self.objects(array, n);
         }
@@ -240,10 +245,21 @@ fn column_field(name: &str, array: &Array, options: ExportOptions) -> Result<Fie
         ));
     }
     let mut field = field(name, &array.dtype().item, &lists(array), options)?;
-    if field.format != Format::Null {
+    if field.format != Format::Null && array.dtype().item.kind != Kind::Text {
         field.metadata.push((DTYPE.to_owned(), array.dtype_text()));
     }
     Ok(field)
+}
+
+/// Converts texts.
+fn texts(texts: &Texts) -> Result<Data> {
+    let mut all = BinaryBuilder::new(texts.ends.len(), texts.bytes.len())?;
+    for (i, is_null) in texts.nulls.iter().enumerate() {
+        // what is stored for a null is no value
+        all.push_bytes(texts.get(i).filter(|_| !is_null).unwrap_or_default())?;
+        all.finish_value()?;
+    }
+    all.finish(texts.ends.len()).with_nulls(&texts.nulls)
 }
 
 /// Returns the number of rows for a batch of about `BATCH_BYTES`, in complete chunks of the first

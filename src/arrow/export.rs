@@ -116,6 +116,10 @@ pub fn field(name: &str, item: &Type, lists: &[usize], options: ExportOptions) -
             text: true,
             layout: OffsetLayout::Offsets32,
         }),
+        Kind::Text => plain(Format::Variable {
+            text: true,
+            layout: OffsetLayout::Offsets32,
+        }),
         Kind::Object => plain(Format::Variable {
             text: false,
             layout: OffsetLayout::Offsets32,
@@ -183,9 +187,9 @@ fn convert(item: &Type, n: usize, mut bytes: Buffer, at: RowContext) -> Result<D
             Ok(Data::of(n, fields.iter().map(part).collect::<Result<_>>()?))
         }
         Kind::Array(of, lists) => export_lists(of, lists, n, bytes, at),
-        Kind::Object => Err(fail!(
+        Kind::Object | Kind::Text => Err(fail!(
             Unsupported,
-            "Python objects inside structured items are not supported"
+            "items of variable length inside structured items are not supported"
         )),
     }
 }

@@ -996,8 +996,9 @@ pub unsafe extern "C" fn holdall_array_fill_value_set(
     })
 }
 
-/// Reads item i of an array of Python objects (dtype "object" or "O", one dimension, itemsize 0):
-/// its pickle, not interpreted. Unpickling runs code that the writer of the file chose.
+/// Reads item i of an array with itemsize 0 and one dimension. Of Python objects (dtype "object" or
+/// "O"): its pickle, not interpreted. Unpickling runs code that the writer of the file chose. Of
+/// texts (dtype "T", in CTables): UTF-8.
 ///
 /// Returns:
 /// - HOLDALL_E_TYPE: other arrays.

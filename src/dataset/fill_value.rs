@@ -241,7 +241,7 @@ fn value_of(bytes: &[u8], item: &Type) -> Result<Value> {
             of,
             &shape.iter().map(|n| *n as u64).collect::<Vec<_>>(),
         )?,
-        Kind::Object => {
+        Kind::Object | Kind::Text => {
             return Err(fail!(
                 Unsupported,
                 "Python objects cannot have a default value"

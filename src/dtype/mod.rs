@@ -90,6 +90,9 @@ pub enum Kind {
     Timedelta(String),
     /// A Python object. Its bytes are never interpreted.
     Object,
+    /// UTF-8 text of any length. Only columns of CTables have such items; no spelling is parsed as
+    /// this kind.
+    Text,
     /// A structure of named fields.
     Struct(Vec<Field>),
     /// A subarray of items of one type, in C order.
@@ -110,6 +113,18 @@ pub struct Field {
 }
 
 impl Dtype {
+    /// Returns the type of UTF-8 text of any length.
+    pub fn text() -> Dtype {
+        Dtype {
+            item: Type {
+                kind: Kind::Text,
+                big_endian: false,
+                size: 0,
+            },
+            spelling: "T".to_owned(),
+        }
+    }
+
     /// Parses a spelling.
     pub fn parse(text: &str) -> Result<Dtype> {
         if text.len() > MAX_TEXT {
@@ -205,10 +220,10 @@ impl Type {
         Type::new(Kind::Array(Box::new(self), shape), false, size)
     }
 
-    /// Returns whether the type is or contains Python objects.
+    /// Returns whether the type is or contains items of variable length: Python objects, or text.
     pub fn has_objects(&self) -> bool {
         match &self.kind {
-            Kind::Object => true,
+            Kind::Object | Kind::Text => true,
             Kind::Struct(fields) => fields.iter().any(|f| f.item.has_objects()),
             Kind::Array(of, _) => of.has_objects(),
             _ => false,
@@ -501,6 +516,7 @@ impl Type {
             Kind::Datetime(unit) => time('M', unit),
             Kind::Timedelta(unit) => time('m', unit),
             Kind::Object => code('O', 0),
+            Kind::Text => Literal::Str("T".to_owned()),
             Kind::Array(of, shape) => Literal::Tuple(vec![of.to_literal(), dimensions(shape)]),
             Kind::Struct(fields) if self.is_packed(fields) => {
                 Literal::List(fields.iter().map(Field::to_literal).collect())

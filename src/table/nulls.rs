@@ -16,6 +16,8 @@ pub enum NullRule {
     Nan,
     /// Those for which this array of one byte per row has 0.
     Mask(Arc<Array>),
+    /// Those of texts that the store reports.
+    Texts,
 }
 
 impl NullRule {

@@ -4,6 +4,7 @@
 use super::{Column, Table};
 use crate::alloc;
 use crate::array::Array;
+use crate::dtype::Kind;
 use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::progress::Progress;
@@ -31,6 +32,9 @@ impl<A: AsRef<Array>> Table<A> {
             return Ok(None);
         };
         let array = array.as_ref();
+        if array.dtype().item.kind == Kind::Text {
+            return Ok(Some(array.texts(first, n)?.nulls));
+        }
         let row = array.nbytes() / self.rows.max(1);
         let len = alloc::allow(row.saturating_mul(n), array.memory_limit(), "rows")?;
         let mut bytes = alloc::zeroed(len)?;

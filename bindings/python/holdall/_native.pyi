@@ -77,7 +77,7 @@ class Array:
 
     @property
     def dtype(self) -> np.dtype:
-        """NumPy dtype, or None for Python objects: see read_object()."""
+        """NumPy dtype, or None for Python objects and texts: see read_object()."""
 
     @property
     def generation(self) -> int:
@@ -117,7 +117,8 @@ class Array:
         """
 
     def read_object(self, i: int) -> bytes:
-        """Returns the pickle of item i of an array of Python objects, as bytes.
+        """Returns item i of an array of Python objects as its pickle, or of texts (dtype "T") as UTF-8:
+        bytes.
 
         Unpickling runs code that the writer of the file chose. Raises RangeError if there is no
         item i, TypeError for another array.

@@ -333,7 +333,7 @@ impl Array {
         self.read(py, |array| Ok(array.content_bytes()))
     }
 
-    /// NumPy dtype, or None for Python objects: see read_object().
+    /// NumPy dtype, or None for Python objects and texts: see read_object().
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.read(py, |array| Ok(self.dtype_of(py, array)?.numpy(py)))
@@ -518,7 +518,8 @@ impl Array {
         self.change(py, |array| array.resize(&shape))
     }
 
-    /// Returns the pickle of item i of an array of Python objects, as bytes.
+    /// Returns item i of an array of Python objects as its pickle, or of texts (dtype "T") as UTF-8:
+    /// bytes.
     ///
     /// Unpickling runs code that the writer of the file chose. Raises RangeError if there is no
     /// item i, TypeError for another array.

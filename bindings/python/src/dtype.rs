@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
-/// A dtype: its spelling, and the NumPy dtype, `None` for Python objects.
+/// A dtype: its spelling, and the NumPy dtype, `None` for Python objects and texts.
 pub struct Dtype {
     pub spelling: String,
     numpy: Option<Py<PyAny>>,
@@ -13,7 +13,7 @@ pub struct Dtype {
 impl Dtype {
     /// Returns the dtype for a spelling of the library.
     pub fn parse(py: Python<'_>, spelling: String) -> PyResult<Dtype> {
-        if matches!(spelling.as_str(), "object" | "O" | "|O") {
+        if matches!(spelling.as_str(), "object" | "O" | "|O" | "T") {
             return Ok(Dtype {
                 spelling,
                 numpy: None,
@@ -32,7 +32,7 @@ impl Dtype {
         })
     }
 
-    /// Returns the NumPy dtype, None for Python objects.
+    /// Returns the NumPy dtype, None for Python objects and texts.
     pub fn numpy<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         self.numpy.as_ref().map(|dtype| dtype.bind(py).clone())
     }

@@ -121,7 +121,7 @@ impl Store for Rows {
     }
 
     fn file_threads(&self) -> usize {
-        1
+        self.array.store().file_threads()
     }
 
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {

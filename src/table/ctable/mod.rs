@@ -2,19 +2,28 @@
 //! `_valid_rows` of the rows that exist, the schema in the metalayers of `_meta`, and attributes in
 //! those of `_vlmeta`. Specified in docs/stores.md.
 //!
-//! Columns of values of variable length are listed and not read; neither are indexes.
+//! Texts are read. Other columns of values of variable length are listed and not read; neither are
+//! indexes.
 #![forbid(unsafe_code)]
 
+mod batches;
 mod column;
+mod dictionary;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod text_rows;
 mod unread;
+mod utf8;
 mod valid_rows;
 
+use self::batches::Batches;
 use self::column::Rows;
-use self::schema::{Field, Nulls, Values};
+use self::dictionary::Dictionary;
+use self::schema::{Field, Nulls, TextForm, Values};
+use self::text_rows::{TextRows, TextSource};
 use self::unread::Unread;
+use self::utf8::Utf8;
 use self::valid_rows::ValidRows;
 use super::{Column, NullRule, Table};
 use crate::array::Array;
@@ -32,6 +41,7 @@ use crate::store::path::{self, Named};
 use crate::store::{self, NodeLocation, Store};
 use crate::superchunk::any::Superchunk;
 use crate::superchunk::bloscpack::Mode;
+use crate::superchunk::frame::Frame;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -40,6 +50,10 @@ const SCHEMA: &str = "schema";
 const ATTRIBUTES: &str = "_vlmeta";
 const VALID_ROWS: &str = "_valid_rows";
 const COLUMNS: &str = "_cols";
+/// Suffix of the path of the bytes of a column of texts, whose own node has their offsets.
+const UTF8: &str = ".utf8";
+/// Suffix of the path of the values of a dictionary, whose own node has their numbers.
+const DICTIONARY: &str = "_dict";
 /// Suffix of the path of the mask of a column that marks nulls by one.
 const NOT_NULL: &str = ".notnull";
 
@@ -158,8 +172,10 @@ impl Opened<'_> {
 
     fn column(&self, field: &Field, valid: &Arc<ValidRows>) -> Result<Column> {
         let node = format!("{COLUMNS}/{}", field.path);
-        if let Values::Other(kind) = &field.values {
-            return self.unread(field, kind, valid.count());
+        match &field.values {
+            Values::Texts(form) => return self.texts(field, form, valid),
+            Values::Other(kind) => return self.unread(field, kind, valid.count()),
+            Values::Items | Values::Times(_) => {}
         }
         let array = self.array(&node)?;
         let dtype = match &field.values {
@@ -182,6 +198,66 @@ impl Opened<'_> {
             folder: node,
             nulls,
         })
+    }
+
+    /// Returns a column of texts.
+    fn texts(&self, field: &Field, form: &TextForm, valid: &Arc<ValidRows>) -> Result<Column> {
+        let folder = format!("{COLUMNS}/{}", field.path);
+        let limit = self.options.memory_limit();
+        let name = self.store.show(&self.path(&folder));
+        let (stored_rows, source): (u64, Box<dyn TextSource>) = match form {
+            TextForm::Utf8 => {
+                let mask = match field.nulls {
+                    Nulls::Mask => self.stored_mask(&folder)?,
+                    _ => None,
+                };
+                let data = self.array(&format!("{folder}{UTF8}"))?;
+                let texts = Utf8::new(self.array(&folder)?, data, mask, &field.nulls, limit)?;
+                (texts.len(), Box::new(texts))
+            }
+            TextForm::Batches => {
+                let texts = Batches::new(self.frame(&folder)?, limit)?;
+                (texts.len(), Box::new(texts))
+            }
+            TextForm::Dictionary(null) => {
+                let values = Batches::new(self.frame(&format!("{folder}{DICTIONARY}"))?, limit)?;
+                let texts = Dictionary::new(self.array(&folder)?, &values, *null, limit)?;
+                (texts.len(), Box::new(texts))
+            }
+        };
+        if stored_rows < valid.end() {
+            return Err(fail!(
+                Format,
+                "it has {stored_rows} values (expected {}, as {VALID_ROWS})",
+                valid.end()
+            ));
+        }
+        // batches and dictionaries may have nulls, whatever the schema states
+        let may_be_null = field.is_nullable || *form != TextForm::Utf8;
+        let store = TextRows::new(name, source, Arc::clone(valid));
+        let meta = ArrayMeta {
+            dtype: Dtype::text(),
+            shape: vec![valid.count()],
+            order: Order::C,
+        };
+        let chunkshape = vec![valid.count().max(1)];
+        Ok(Column {
+            name: field.name.clone(),
+            array: Array::over(Box::new(store), meta, chunkshape, self.options)?,
+            stored_rows,
+            nulls: may_be_null.then_some(NullRule::Texts),
+            folder,
+        })
+    }
+
+    /// Opens a frame of the table.
+    fn frame(&self, node: &str) -> Result<Frame> {
+        match self.store.locate(&self.path(node))? {
+            NodeLocation::Path(path) => Frame::open(&path, Mode::Read, self.options),
+            NodeLocation::Folder(folder) => {
+                Frame::open_in(&folder, OsStr::new(""), Mode::Read, self.options)
+            }
+        }
     }
 
     /// Returns a column that is listed, but not read.
@@ -236,19 +312,27 @@ impl Opened<'_> {
 
     /// Returns the mask of nulls of a column, if it has any.
     fn mask(&self, node: &str, valid: &Arc<ValidRows>) -> Result<Option<NullRule>> {
+        let Some(mask) = self.stored_mask(node)? else {
+            return Ok(None);
+        };
+        let dtype = mask.dtype().clone();
+        Ok(Some(NullRule::Mask(Arc::new(
+            self.rows(mask, dtype, valid)?,
+        ))))
+    }
+
+    /// Returns the mask of nulls of a column with a value per position.
+    fn stored_mask(&self, node: &str) -> Result<Option<Array>> {
         let node = format!("{node}{NOT_NULL}");
         // a column that never had a null has no mask
         if self.store.node(&self.path(&node)).is_err() {
             return Ok(None);
         }
         let mask = self.array(&node)?;
-        let dtype = mask.dtype().clone();
-        if mask.shape().len() != 1 || dtype.item.size != 1 {
+        if mask.shape().len() != 1 || mask.itemsize() != 1 {
             return Err(fail!(Format, "{node}: no mask of one byte per row"));
         }
-        Ok(Some(NullRule::Mask(Arc::new(
-            self.rows(mask, dtype, valid)?,
-        ))))
+        Ok(Some(mask))
     }
 }
 

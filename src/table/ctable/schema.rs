@@ -21,6 +21,8 @@ pub struct Field {
     pub values: Values,
     /// How it marks nulls.
     pub nulls: Nulls,
+    /// Whether it may have nulls.
+    pub is_nullable: bool,
 }
 
 /// How the values of a column are stored.
@@ -30,8 +32,21 @@ pub enum Values {
     Items,
     /// As integers of 64 bits that are times with this unit.
     Times(String),
+    /// As texts.
+    Texts(TextForm),
     /// In another form, which is named.
     Other(String),
+}
+
+/// How texts are stored.
+#[derive(Debug, PartialEq)]
+pub enum TextForm {
+    /// As offsets, and bytes.
+    Utf8,
+    /// In batches of MessagePack.
+    Batches,
+    /// As numbers of texts, of which this one marks nulls.
+    Dictionary(i32),
 }
 
 /// How a column marks nulls.
@@ -82,6 +97,15 @@ fn field(column: &Value) -> Result<Field> {
                 ));
             }
         },
+        "utf8" => Values::Texts(TextForm::Utf8),
+        "vlstring" => Values::Texts(TextForm::Batches),
+        "dictionary" => match column.get("null_code") {
+            None => Values::Texts(TextForm::Dictionary(-1)),
+            Some(Value::Int(code)) if i32::try_from(*code).is_ok() => {
+                Values::Texts(TextForm::Dictionary(*code as i32))
+            }
+            Some(code) => return Err(fail!(Format, "column {name:?}: the null code {code}")),
+        },
         kind if FIXED.contains(&kind) || is_number(kind) => Values::Items,
         kind => Values::Other(kind.to_owned()),
     };
@@ -94,6 +118,7 @@ fn field(column: &Value) -> Result<Field> {
         name: name.to_owned(),
         path: path_of(name),
         values,
+        is_nullable: column.get("nullable") == Some(&Value::Bool(true)) || nulls != Nulls::None,
         nulls,
     })
 }

@@ -286,6 +286,13 @@ impl<'a> Stored<'a> {
     }
 
     fn add(&mut self, name: &str, array: &'a Array) -> Result {
+        if array.item_type().kind == ItemKind::Text {
+            let path = self.path;
+            return Err(failure!(
+                "{path}: {name}: texts of any length have no rows of a fixed size (cat --to arrow; \
+                 --columns selects other columns)"
+            ));
+        }
         if has_objects(array) {
             let (path, separator) = (self.path, if name.is_empty() { "" } else { ": " });
             return Err(failure!(
