@@ -1,9 +1,10 @@
 //! The items of arrays: reads, writes, and changes of the shape.
 #![forbid(unsafe_code)]
 
+use super::bag::first_and_count;
 use super::selection::check_buffer;
 use super::{Array, Element, Error, Integrity, Result, Selection, element};
-use std::ops::Range;
+use std::ops::{Range, RangeBounds};
 
 /// Reads and writes of items.
 ///
@@ -211,6 +212,19 @@ impl Array {
     /// of texts, as UTF-8. Unpickling runs code that the writer of the file chose.
     pub fn read_object(&self, i: u64) -> Result<Vec<u8>> {
         self.inner.object(i).map_err(Error)
+    }
+
+    /// Returns a range of items of a one-dimensional array of texts; `None` for a null. Only columns of
+    /// CTables have texts and nulls.
+    pub fn read_texts(&self, items: impl RangeBounds<u64>) -> Result<Vec<Option<String>>> {
+        let length = self.shape().first().copied().unwrap_or(0);
+        let (first, n) = first_and_count(&items, length);
+        let texts = self.inner.texts(first, n).map_err(Error)?;
+        let text = |(i, is_null): (usize, &bool)| {
+            let bytes = texts.get(i).filter(|_| !is_null)?;
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        };
+        Ok(texts.nulls.iter().enumerate().map(text).collect())
     }
 
     // ---- the shape

@@ -190,11 +190,10 @@ impl Opened<'_> {
                 None => NullRule::Nan,
             }),
         };
-        let stored_rows = array.shape().first().copied().unwrap_or(0);
         Ok(Column {
             name: field.name.clone(),
             array: self.rows(array, dtype, valid)?,
-            stored_rows,
+            stored_rows: valid.count(),
             folder: node,
             nulls,
         })
@@ -205,7 +204,7 @@ impl Opened<'_> {
         let folder = format!("{COLUMNS}/{}", field.path);
         let limit = self.options.memory_limit();
         let name = self.store.show(&self.path(&folder));
-        let (stored_rows, source): (u64, Box<dyn TextSource>) = match form {
+        let (n, source): (u64, Box<dyn TextSource>) = match form {
             TextForm::Utf8 => {
                 let mask = match field.nulls {
                     Nulls::Mask => self.stored_mask(&folder)?,
@@ -225,10 +224,10 @@ impl Opened<'_> {
                 (texts.len(), Box::new(texts))
             }
         };
-        if stored_rows < valid.end() {
+        if n < valid.end() {
             return Err(fail!(
                 Format,
-                "it has {stored_rows} values (expected {}, as {VALID_ROWS})",
+                "it has {n} values (expected {}, as {VALID_ROWS})",
                 valid.end()
             ));
         }
@@ -244,7 +243,7 @@ impl Opened<'_> {
         Ok(Column {
             name: field.name.clone(),
             array: Array::over(Box::new(store), meta, chunkshape, self.options)?,
-            stored_rows,
+            stored_rows: valid.count(),
             nulls: may_be_null.then_some(NullRule::Texts),
             folder,
         })

@@ -60,7 +60,7 @@ pub enum Nulls {
     Mask,
 }
 
-/// Parses a schema. Returns its columns in order.
+/// Parses a schema. Returns its columns in order, those that are computed last.
 pub fn parse(text: &[u8]) -> Result<Vec<Field>> {
     let schema = Value::parse(text)?;
     let version = schema.get("version").map_or(Some(1), Value::as_u64);
@@ -70,13 +70,35 @@ pub fn parse(text: &[u8]) -> Result<Vec<Field>> {
             "the schema of the CTable has the version {version:?} (expected one of {VERSIONS:?})"
         ));
     }
-    match schema.get("columns") {
-        Some(Value::Array(columns)) => columns.iter().map(field).collect(),
-        _ => Err(fail!(
+    let Some(Value::Array(stored)) = schema.get("columns") else {
+        return Err(fail!(
             Format,
             "the schema of the CTable has no list of columns"
-        )),
-    }
+        ));
+    };
+    let computed = match schema.get("computed_columns") {
+        Some(Value::Array(computed)) => computed.as_slice(),
+        _ => &[],
+    };
+    let stored = stored.iter().map(field);
+    stored.chain(computed.iter().map(computed_field)).collect()
+}
+
+/// Returns a column whose values are not stored.
+fn computed_field(column: &Value) -> Result<Field> {
+    let Some(name) = column.get("name").and_then(Value::as_str) else {
+        return Err(fail!(
+            Format,
+            "a computed column in the schema of the CTable has no name"
+        ));
+    };
+    Ok(Field {
+        name: name.to_owned(),
+        path: path_of(name),
+        values: Values::Other("computed".to_owned()),
+        nulls: Nulls::None,
+        is_nullable: false,
+    })
 }
 
 fn field(column: &Value) -> Result<Field> {
@@ -235,10 +257,11 @@ mod tests {
             {"name": "x", "kind": "int64", "default": 0, "null_value": -1},
             {"name": "a.b\\.c/d", "kind": "string", "max_length": 4},
             {"name": "t", "kind": "timestamp", "unit": "us", "null_storage": "mask"},
-            {"name": "l", "kind": "list", "item": {"kind": "int8"}}]}"#;
+            {"name": "l", "kind": "list", "item": {"kind": "int8"}}],
+            "computed_columns": [{"name": "c", "kind": "expression", "expression": "x + 1"}]}"#;
         let fields = parse(text).unwrap();
         let paths: Vec<&str> = fields.iter().map(|f| &*f.path).collect();
-        assert_eq!(paths, ["x", "a/b%2Ec%2Fd", "t", "l"]);
+        assert_eq!(paths, ["x", "a/b%2Ec%2Fd", "t", "l", "c"]);
         assert_eq!(fields[0].nulls, Nulls::Value(Value::Int(-1)));
         assert_eq!(fields[2].values, Values::Times("us".into()));
         assert_eq!(
@@ -246,11 +269,13 @@ mod tests {
             (&Nulls::Mask, &Nulls::None)
         );
         assert_eq!(fields[3].values, Values::Other("list".into()));
+        assert_eq!(fields[4].values, Values::Other("computed".into()));
         for wrong in [
             "[]",
             "{}",
             r#"{"version": 4, "columns": []}"#,
             r#"{"columns": [{"name": "x"}]}"#,
+            r#"{"columns": [], "computed_columns": [1]}"#,
         ] {
             assert!(parse(wrong.as_bytes()).is_err(), "{wrong}");
         }

@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::superchunk::bloscpack::Destination;
 use std::ops::Range;
 
-/// The store of a column of variable length.
+/// The store of such a column.
 pub struct Unread {
     /// The name for messages.
     pub name: String,
@@ -22,7 +22,7 @@ impl Unread {
     fn refuse(&self) -> Error {
         fail!(
             Unsupported,
-            "{}: values of kind {:?}, which have no fixed length, are not read",
+            "{}: values of kind {:?} are not read; select the other columns",
             self.name,
             self.kind
         )

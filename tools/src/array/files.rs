@@ -183,7 +183,9 @@ impl<'a> Files<'a> {
 /// Further files in `meta` are copied from an array to one in a folder, between tables in the BLZ RFC
 /// layout, and, those of columns, between other tables.
 pub fn refuse_unknown(path: &FileName, content: &Content, to: Option<Format>) -> Result {
-    if detect::is_frame(content.format()) || path.is_standard() {
+    let format = content.format();
+    // what else is in the store of a CTable is no part of the table
+    if detect::is_frame(format) || format == Format::CTable || path.is_standard() {
         return Ok(());
     }
     let Files { mut unknown, extra, .. } = Files::of(path, content)?;
@@ -212,6 +214,9 @@ pub fn print(args: &Info, content: &Content, output: &mut Output) -> Result {
     let path = &args.path;
     if path.is_standard() {
         return Err(failure!("{path}: --files is for datasets in folders"));
+    }
+    if content.format() == Format::CTable {
+        return Err(failure!("{path}: --files: a CTable has nodes (holdall tree)"));
     }
     let about = fs::metadata(path).map_err(system(path))?;
     let mut files = match about.is_file() {

@@ -10,7 +10,7 @@ use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, library};
 use crate::file_name::FileName;
 use crate::report::{self, plural};
-use crate::rows::frame::Stored;
+use crate::rows::frame::{Stored, Takes};
 use crate::rows::target::Target;
 use crate::superchunk::source::Damage;
 use crate::{array, bag, options, progress, signals};
@@ -78,7 +78,7 @@ fn datasets(args: &BagCopy, datasets: Vec<(&FileName, Content)>, out: &FileName)
     let all: u64 = datasets.iter().map(|(_, dataset)| dataset.len()).sum();
     let mut target = Target::all(out, merged);
     for (path, dataset) in &datasets {
-        let stored = Stored::of(path, dataset, None, None)?;
+        let stored = Stored::of(path, dataset, None, None, Takes::Nothing)?;
         stored.each(&mut Damage::new(path), |batch| {
             target.take(&stored.frame, batch)?;
             match progress::report(target.rows, all) {

@@ -11,7 +11,7 @@ use crate::detect::{self, Container};
 use crate::failure::{Exit, Failure, Result, library};
 use crate::file_name::FileName;
 use crate::output::Output;
-use crate::rows::frame::{Batch, Stored};
+use crate::rows::frame::{Batch, Stored, Takes};
 use crate::superchunk::cat::give;
 use crate::superchunk::source::{Damage, Source};
 use crate::{failure, options, progress, report, signals};
@@ -63,7 +63,7 @@ impl Summing<'_> {
 
     /// The rows as `cat --to raw` prints them: the items of each row end to end.
     fn rows(&self, path: &FileName, table: &Table) -> Result<Vec<u8>> {
-        let stored = Stored::of_table(path, table, None, None)?;
+        let stored = Stored::of_table(path, table, None, None, Takes::Nothing)?;
         let mut rows = Vec::new();
         self.hash(|take| {
             stored.each(&mut Damage::new(path), |batch: &Batch| {

@@ -1,6 +1,6 @@
 //! Rows as text: `holdall cat` of arrays and tables.
 
-use super::frame::Stored;
+use super::frame::{Stored, Takes};
 use super::printer::Printer;
 use super::{arrow, print};
 use crate::array::selection::each_piece;
@@ -77,7 +77,11 @@ pub fn table(
     if to == DataFormat::Text {
         return Err(failure!("{path}: --to text prints one array of numbers, this is a table"));
     }
-    let stored = Stored::of_table(path, table, args.print.columns.as_deref(), list)?;
+    let takes = match to {
+        DataFormat::Csv | DataFormat::Jsonl | DataFormat::Arrow => Takes::TextsAndNulls,
+        _ => Takes::Nothing,
+    };
+    let stored = Stored::of_table(path, table, args.print.columns.as_deref(), list, takes)?;
     match to {
         DataFormat::Arrow => arrow::table(&stored, table, false, output),
         _ => rows(args, &stored, to, damage, output),

@@ -4,7 +4,7 @@
 
 use super::compression::{self, Compressor};
 use super::feed::TextFile;
-use super::frame::{Batch, Frame, Selected, Stored, Take};
+use super::frame::{Batch, Frame, Selected, Stored, Take, Takes};
 use super::printer::Printer;
 use super::target::Target;
 use super::text::TextOptions;
@@ -132,7 +132,12 @@ impl<'a> Conversion<'a> {
         let text = TextOptions::new(self.from, &args.text, Some(&args.input));
         let columns = args.input.columns.as_deref();
         let (frame, rows, count) = if let Some(StoredRows { content, list, .. }) = self.dataset {
-            let stored = Stored::of(path, content, columns, *list)?;
+            let takes = match self.to {
+                DataFormat::Csv | DataFormat::Jsonl => Takes::Texts,
+                DataFormat::Arrow | DataFormat::ArrowStream => Takes::TextsAndNulls,
+                _ => Takes::Nothing,
+            };
+            let stored = Stored::of(path, content, columns, *list, takes)?;
             let count = stored.rows;
             (stored.frame.clone(), Rows::Stored(stored), count)
         } else if let Some(options) = text {

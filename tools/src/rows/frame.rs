@@ -7,10 +7,13 @@ use crate::failure::{Failure, Result, library};
 use crate::file_name::FileName;
 use crate::superchunk::source::{Damage, resize};
 use crate::{failure, relay};
-use holdall::{Array, Field, Integrity, ItemKind, ItemType, Table};
+use holdall::{Array, Field, Format, Integrity, ItemKind, ItemType, Table};
+use std::ops::Range;
 
 /// Bytes of a batch of rows; two batches exist.
 const BATCH: usize = 8 << 20;
+/// The bytes that a text is counted for in a batch.
+const TEXT: usize = 256;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
@@ -23,6 +26,11 @@ pub struct Column {
 }
 
 impl Column {
+    /// Whether its values are texts of any length.
+    pub fn is_text(&self) -> bool {
+        self.item.kind == ItemKind::Text
+    }
+
     /// The type of a row: of items in a shape, if it has one.
     pub fn row_type(&self) -> ItemType {
         if self.shape.is_empty() {
@@ -85,9 +93,45 @@ pub type Take<'a> = dyn FnMut(&Batch) -> Result + 'a;
 pub struct Batch<'a> {
     pub rows: usize,
     pub columns: Vec<&'a [u8]>,
+    /// Of each column, or empty.
+    pub extras: Vec<Extra>,
+}
+
+/// What a column has besides bytes; empty: nothing.
+#[derive(Default)]
+pub struct Extra {
+    pub nulls: Vec<bool>,
+    pub texts: Vec<Option<String>>,
+}
+
+/// A value of a column.
+pub enum Value<'a> {
+    Null,
+    Text(&'a str),
+    Bytes(&'a [u8]),
 }
 
 impl Batch<'_> {
+    /// Returns the values of a row.
+    pub fn row<'a>(
+        &'a self,
+        frame: &'a Frame,
+        at: usize,
+    ) -> impl Iterator<Item = (&'a Column, Value<'a>)> {
+        frame.columns.iter().zip(&self.columns).enumerate().map(move |(i, (column, bytes))| {
+            let extra = self.extras.get(i);
+            let value = match extra.and_then(|extra| extra.texts.get(at)) {
+                Some(Some(text)) => Value::Text(text),
+                Some(None) => Value::Null,
+                None if extra.is_some_and(|extra| extra.nulls.get(at) == Some(&true)) => {
+                    Value::Null
+                }
+                None => Value::Bytes(row(column, bytes, at)),
+            };
+            (column, value)
+        })
+    }
+
     /// Appends the bytes of a row, column by column.
     pub fn put_row(&self, frame: &Frame, at: usize, to: &mut Vec<u8>) {
         for (column, bytes) in frame.columns.iter().zip(&self.columns) {
@@ -156,7 +200,8 @@ impl Frame {
 
     /// Returns how many of `rows` rows a batch has, at least 1.
     pub fn batch_rows(&self, rows: u64) -> usize {
-        let most = (BATCH / self.row_bytes().max(1)).max(1);
+        let texts = self.columns.iter().filter(|column| column.is_text()).count();
+        let most = (BATCH / (self.row_bytes() + texts * TEXT).max(1)).max(1);
         usize::try_from(rows).map_or(most, |rows| rows.clamp(1, most))
     }
 
@@ -168,7 +213,7 @@ impl Frame {
             columns.push(own);
             bytes = rest;
         }
-        Batch { rows, columns }
+        Batch { rows, columns, extras: Vec::new() }
     }
 }
 
@@ -222,6 +267,14 @@ impl Selected {
     }
 }
 
+/// Which rows of a table are taken besides those of a fixed size without nulls.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Takes {
+    Nothing,
+    Texts,
+    TextsAndNulls,
+}
+
 /// A frame of the columns of a stored table or array.
 pub struct Stored<'a> {
     pub frame: Frame,
@@ -230,7 +283,9 @@ pub struct Stored<'a> {
     /// The rows that are read; None: all.
     pub list: Option<&'a [u64]>,
     pub rows: u64,
-    /// A column with nulls, which rows in memory do not have.
+    /// The table, if texts and nulls are taken.
+    table: Option<&'a Table>,
+    /// A column with nulls that are not taken.
     null: Option<String>,
 }
 
@@ -240,9 +295,10 @@ impl<'a> Stored<'a> {
         content: &'a Content,
         columns: Option<&str>,
         list: Option<&'a [u64]>,
+        takes: Takes,
     ) -> Result<Stored<'a>> {
         match content {
-            Content::Table(table) => Stored::of_table(path, table, columns, list),
+            Content::Table(table) => Stored::of_table(path, table, columns, list, takes),
             Content::Array(array) => Stored::of_array(path, array, list),
             _ => Err(failure!("{path}: it has no rows")),
         }
@@ -253,17 +309,28 @@ impl<'a> Stored<'a> {
         table: &'a Table,
         columns: Option<&str>,
         list: Option<&'a [u64]>,
+        takes: Takes,
     ) -> Result<Stored<'a>> {
         let rows = list.map_or(table.rows(), |list| list.len() as u64);
-        let frame = Frame::default();
-        let mut stored = Stored { frame, path, arrays: Vec::new(), list, rows, null: None };
+        let (frame, null) = (Frame::default(), None);
+        let with_extras = (takes != Takes::Nothing).then_some(table);
+        let arrays = Vec::new();
+        let mut stored = Stored { frame, path, arrays, list, rows, table: with_extras, null };
         let names = match columns {
             Some(columns) => names(path, columns)?,
             None => table.column_names().collect(),
         };
         for name in names {
-            stored.add(name, table.column(name).ok_or_else(|| no_column(path, name))?)?;
-            if stored.null.is_none() && has_null(path, table, name)? {
+            let array = table.column(name).ok_or_else(|| no_column(path, name))?;
+            if array.dtype() == "|O" && table.format() == Format::CTable {
+                return Err(failure!(
+                    "{path}: {name}: values of this kind are not read (--columns selects the \
+                     other columns)"
+                ));
+            }
+            stored.add(name, array)?;
+            let refuses_nulls = takes != Takes::TextsAndNulls && stored.null.is_none();
+            if refuses_nulls && has_null(path, table, name)? {
                 stored.null = Some(name.to_owned());
             }
         }
@@ -280,17 +347,18 @@ impl<'a> Stored<'a> {
         };
         let rows = list.map_or(*rows, |list| list.len() as u64);
         let frame = Frame { bare: true, ..Frame::default() };
-        let mut stored = Stored { frame, path, arrays: Vec::new(), list, rows, null: None };
+        let arrays = Vec::new();
+        let mut stored = Stored { frame, path, arrays, list, rows, table: None, null: None };
         stored.add("", array)?;
         Ok(stored)
     }
 
     fn add(&mut self, name: &str, array: &'a Array) -> Result {
-        if array.item_type().kind == ItemKind::Text {
+        if array.item_type().kind == ItemKind::Text && self.table.is_none() {
             let path = self.path;
             return Err(failure!(
-                "{path}: {name}: texts of any length have no rows of a fixed size (cat --to arrow; \
-                 --columns selects other columns)"
+                "{path}: {name}: texts of any length have no rows of a fixed size (--to csv, jsonl \
+                 or arrow; --columns selects other columns)"
             ));
         }
         if has_objects(array) {
@@ -312,7 +380,7 @@ impl<'a> Stored<'a> {
         if let Some(name) = &self.null {
             let path = self.path;
             return Err(failure!(
-                "{path}: column '{name}' has nulls, which only Arrow has (cat --to arrow)"
+                "{path}: column '{name}' has nulls, which would not read back (--to arrow keeps them)"
             ));
         }
         let mut most = self.frame.batch_rows(self.rows) as u64;
@@ -334,13 +402,42 @@ impl<'a> Stored<'a> {
         };
         let done = relay::take_here(make, |bytes: &[u8]| {
             let rows = rows_at(taken);
+            let extras = self.extras(taken..taken + rows)?;
             taken += rows;
-            take(&self.frame.batch(rows as usize, bytes))
+            take(&Batch { extras, ..self.frame.batch(rows as usize, bytes) })
         });
         if damaged {
             damage.report("here");
         }
         done
+    }
+
+    /// Reads the nulls and texts of these rows.
+    fn extras(&self, rows: Range<u64>) -> Result<Vec<Extra>> {
+        let Some(table) = self.table else {
+            return Ok(Vec::new());
+        };
+        let ranges: Vec<Range<u64>> = match self.list {
+            Some(list) => {
+                let list = list.get(rows.start as usize..rows.end as usize).unwrap_or_default();
+                list.iter().map(|row| *row..row + 1).collect()
+            }
+            None => vec![rows],
+        };
+        let extra = |(column, array): (&Column, &&Array)| {
+            let mut extra = Extra::default();
+            for range in &ranges {
+                if column.is_text() {
+                    let texts = array.read_texts(range.clone()).map_err(library(self.path))?;
+                    extra.texts.extend(texts);
+                } else {
+                    let nulls = table.nulls(&column.name, range.clone());
+                    extra.nulls.extend(nulls.map_err(library(self.path))?.unwrap_or_default());
+                }
+            }
+            Ok(extra)
+        };
+        self.frame.columns.iter().zip(&self.arrays).map(extra).collect()
     }
 
     /// Reads rows of all columns. Returns whether some are damaged.

@@ -83,7 +83,8 @@ impl Load<'_> {
         if self.rows > 0 {
             let bytes = self.columns.iter().zip(&self.frame.columns);
             let columns = bytes.map(|(bytes, column)| &bytes[..self.rows * column.size]);
-            (self.take)(&Batch { rows: self.rows, columns: columns.collect() })?;
+            let columns = columns.collect();
+            (self.take)(&Batch { rows: self.rows, columns, extras: Vec::new() })?;
             self.rows = 0;
         }
         if signals::stopped() { Err(Failure::Stopped) } else { Ok(()) }

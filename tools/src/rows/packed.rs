@@ -50,7 +50,7 @@ pub fn rows(frame: &Frame, input: &mut Input, rows: Option<u64>, take: &mut Take
         };
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
         let columns = vec![&[][..]; frame.columns.len()];
-        return if rows == 0 { Ok(()) } else { take(&Batch { rows, columns }) };
+        return if rows == 0 { Ok(()) } else { take(&Batch { rows, columns, extras: Vec::new() }) };
     }
     let (mut packed, mut columns, mut done) = (Vec::new(), Vec::new(), 0);
     resize(&mut packed, frame.batch_rows(u64::MAX).saturating_mul(row))?;

@@ -3,6 +3,7 @@
 //! Each number reads back as the same number. One of floating point has a point or an exponent, or
 //! is NaN or an infinity.
 
+use super::frame::Value;
 use super::{extended, times};
 use half::f16;
 use holdall::{ItemKind, ItemType};
@@ -239,6 +240,19 @@ pub fn quote_csv(text: &mut Text, from: usize) {
             text.bytes.push(c);
         }
         text.bytes.push(b'"');
+    }
+}
+
+/// Appends a text or a null as a field of CSV: an empty text is in quotes, a null is not.
+pub fn csv_text(text: &mut Text, value: &Value) {
+    let from = text.bytes.len();
+    match value {
+        Value::Text("") => text.bytes.extend_from_slice(b"\"\""),
+        Value::Text(value) => {
+            text.bytes.extend_from_slice(value.as_bytes());
+            quote_csv(text, from);
+        }
+        _ => {}
     }
 }
 

@@ -4,7 +4,7 @@
 //! expect a header line, so the fields of an array are named f0, f1, ..., as NumPy and bcolz name
 //! columns.
 
-use super::frame::{Batch, Column, Frame, row};
+use super::frame::{Batch, Column, Frame, Value};
 use super::print::{self, Text};
 use super::text::field_name;
 use crate::array::npy::{Npy, constant};
@@ -104,8 +104,16 @@ impl<'a> Printer<'a> {
     fn put_csv(&mut self, batch: &Batch, at: usize) {
         let (from, bare) = (self.text.bytes.len(), self.frame.bare);
         let text = &mut self.text;
-        for (column, bytes) in self.frame.columns.iter().zip(&batch.columns) {
-            let (mut bytes, (shape, size)) = (row(column, bytes, at), column.csv_field(bare));
+        for (column, value) in batch.row(self.frame, at) {
+            let mut bytes = match value {
+                Value::Bytes(bytes) => bytes,
+                value => {
+                    print::csv_text(text, &value);
+                    text.bytes.push(text.delimiter);
+                    continue;
+                }
+            };
+            let (shape, size) = column.csv_field(bare);
             for _ in 0..if bare { self.fields } else { 1 } {
                 let (field, rest) = bytes.split_at_checked(size).unwrap_or_default();
                 print::csv(text, &column.item, shape, field);
@@ -123,10 +131,13 @@ impl<'a> Printer<'a> {
 
     fn put_json(&mut self, batch: &Batch, at: usize) {
         let text = &mut self.text;
-        let columns = self.frame.columns.iter().zip(&batch.columns);
-        for ((column, bytes), key) in columns.zip(&self.keys) {
+        for ((column, value), key) in batch.row(self.frame, at).zip(&self.keys) {
             text.bytes.extend_from_slice(if self.frame.bare { b"" } else { key });
-            print::json(text, &column.item, &column.shape, row(column, bytes, at));
+            match value {
+                Value::Null => text.bytes.extend_from_slice(b"null"),
+                Value::Text(value) => print::put_json_string(&mut text.bytes, value),
+                Value::Bytes(bytes) => print::json(text, &column.item, &column.shape, bytes),
+            }
         }
         text.bytes.extend_from_slice(if self.frame.bare { b"\n" } else { b"}\n" });
     }

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Tests of the command-line tool: nodes of stores, and CTables as text. See tool.py."""
+
+import csv
+import io
+import json
+import os
+import unittest
+
+from tool import FIXTURES, run
+
+
+@unittest.skipUnless(FIXTURES, "HOLDALL_FIXTURES is not set")
+class Stores(unittest.TestCase):
+    def setUp(self):
+        self.stores = os.path.join(FIXTURES, "stores")
+        with open(os.path.join(self.stores, "tables.json"), encoding="utf-8") as facts:
+            self.texts = json.load(facts)["text.b2d"]["texts"]
+
+    def good(self, *args):
+        done = run(*args, cwd=self.stores)
+        self.assertEqual(done.returncode, 0, (args, done.stderr))
+        return done.stdout.decode()
+
+    def refused(self, *args):
+        done = run(*args, cwd=self.stores)
+        self.assertEqual(done.returncode, 1, (args, done))
+        return done.stderr.decode()
+
+    def test_nodes_are_listed_and_read(self):
+        tree = self.good("tree", "tree.b2z")
+        self.assertIn("größe", tree)
+        for path in ("tree.b2z/group/b", "tree.b2d/group/b"):
+            self.assertEqual(self.good("identify", path), f"{path}: b2nd array\n")
+            self.assertEqual(len(self.good("cat", path, "--to", "text").split()), 50)
+        self.good("verify", "tree.b2z")
+        self.assertIn("tree.b2z/none", self.refused("cat", "tree.b2z/none"))
+        self.assertIn("group", self.refused("cat", "tree.b2z/group"))
+
+    def test_texts_and_nulls_are_printed(self):
+        for to in ("csv", "jsonl"):
+            for name, texts in self.texts.items():
+                got = self.good("cat", "text.b2d", "--columns", name, "--to", to)
+                if to == "jsonl":
+                    got = [json.loads(line)[name] for line in got.splitlines()]
+                    self.assertEqual(got, texts, name)
+                else:
+                    # an empty field is a null; an empty text is in quotes, which csv removes
+                    got = [row[0] for row in csv.reader(io.StringIO(got), strict=True)]
+                    self.assertEqual(got, [name] + [text or "" for text in texts], name)
+        got = self.good("cat", "text.b2d", "--columns", "x,t", "--rows", "4,0").splitlines()
+        self.assertEqual([line.split(",", 1)[1] for line in got], ["t", '""', ""])
+        got = self.good("cat", "text.b2d", "--columns", "t,v", "--rows", "3:9:2", "--to", "jsonl")
+        expected = [{"t": self.texts["t"][i], "v": self.texts["v"][i]} for i in range(3, 9, 2)]
+        self.assertEqual([json.loads(line) for line in got.splitlines()], expected)
+
+    def test_what_would_not_read_back_is_refused(self):
+        self.assertIn("l: values of this kind are not read", self.refused("cat", "text.b2d"))
+        done = self.refused("cat", "text.b2d", "--columns", "x,t", "--to", "npy")
+        self.assertIn("t: texts of any length", done)
+        done = self.refused("convert", "text.b2d", "-", "--columns", "d", "--to", "csv")
+        self.assertIn("column 'd' has nulls", done)
+        for args in (("--columns", "x"), ("--columns", "x,t", "--to", "arrow")):
+            self.assertTrue(run("cat", "text.b2d", *args, cwd=self.stores).stdout)
+
+    def test_tables_are_listed_with_their_rows(self):
+        got = json.loads(self.good("info", "--json", "text.b2d"))
+        self.assertEqual((got["format"], got["rows"]), ("ctable", 20))
+        self.assertNotIn("more rows", self.good("info", "text.b2d"))
+        self.assertIn("nodes", self.refused("info", "--files", "text.b2d"))
+
+
+if __name__ == "__main__":
+    unittest.main()
