@@ -125,6 +125,28 @@ fn kinds() {
     );
 }
 
+/// Ranges of texts, with nulls; bytes are none.
+#[test]
+fn texts_of_tables() {
+    let facts: Value = serde_json::from_slice(&fs::read(path("tables.json")).unwrap()).unwrap();
+    let table = Table::open(path("text.b2d")).unwrap();
+    for (name, texts) in facts["text.b2d"]["texts"].as_object().unwrap() {
+        let column = table.column(name).unwrap();
+        let texts: Vec<Option<String>> = serde_json::from_value(texts.clone()).unwrap();
+        assert_eq!(column.read_texts(..).unwrap(), texts, "{name}");
+        assert_eq!(column.read_texts(3..7).unwrap(), texts[3..7], "{name}");
+        let e = column.read_texts(19..21).unwrap_err();
+        assert_eq!(e.status(), Status::Range);
+    }
+    for name in ["w", "x"] {
+        let e = table.column(name).unwrap().read_texts(..).unwrap_err();
+        assert!(
+            e.status() == Status::Type && e.to_string().contains("expected texts"),
+            "{e}"
+        );
+    }
+}
+
 /// A store in memory and in storage of the caller.
 #[test]
 fn stores_without_paths() {

@@ -4,6 +4,8 @@
 use super::bag::first_and_count;
 use super::selection::check_buffer;
 use super::{Array, Element, Error, Integrity, Result, Selection, element};
+use crate::dtype::Kind;
+use crate::error::fail;
 use std::ops::{Range, RangeBounds};
 
 /// Reads and writes of items.
@@ -217,11 +219,19 @@ impl Array {
     /// Returns a range of items of a one-dimensional array of texts; `None` for a null. Only columns of
     /// CTables have texts and nulls.
     pub fn read_texts(&self, items: impl RangeBounds<u64>) -> Result<Vec<Option<String>>> {
+        if self.inner.dtype().item.kind != Kind::Text {
+            let (name, dtype) = (self.inner.store().name(), self.dtype());
+            return Err(Error(fail!(
+                Type,
+                "{name}: the items are of dtype {dtype} (expected texts, T)"
+            )));
+        }
         let length = self.shape().first().copied().unwrap_or(0);
         let (first, n) = first_and_count(&items, length);
         let texts = self.inner.texts(first, n).map_err(Error)?;
         let text = |(i, is_null): (usize, &bool)| {
             let bytes = texts.get(i).filter(|_| !is_null)?;
+            // the engine has checked that it is UTF-8
             Some(String::from_utf8_lossy(bytes).into_owned())
         };
         Ok(texts.nulls.iter().enumerate().map(text).collect())

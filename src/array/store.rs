@@ -35,6 +35,8 @@ impl Texts {
     pub fn push(&mut self, text: &[u8], is_null: bool) -> Result<()> {
         alloc::reserve(&mut self.bytes, text.len())?;
         self.bytes.extend_from_slice(text);
+        alloc::reserve(&mut self.ends, 1)?;
+        alloc::reserve(&mut self.nulls, 1)?;
         self.ends.push(self.bytes.len());
         self.nulls.push(is_null);
         Ok(())

@@ -11,7 +11,7 @@ use crate::bag::{Bag, Records};
 use crate::dtype::Kind;
 use crate::error::{Error, Result, Status, fail};
 use crate::progress::{Step, measured};
-use crate::table::{Column, Table};
+use crate::table::{Column, NullRule, Table};
 use crate::{alloc, parallel};
 use std::sync::Arc;
 
@@ -161,7 +161,7 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
 
     fn column(&self, column: &Column<A>, n: u64) -> Result<Data> {
         let array = column.array.as_ref();
-        if array.dtype().item.kind == Kind::Text {
+        if matches!(column.nulls, Some(NullRule::Texts)) || array.dtype().item.kind == Kind::Text {
             return texts(&array.texts(self.next, n)?);
         }
         if array.store().has_objects() {
@@ -251,7 +251,7 @@ fn column_field(name: &str, array: &Array, options: ExportOptions) -> Result<Fie
     Ok(field)
 }
 
-/// Converts texts.
+/// Converts texts or bytes.
 fn texts(texts: &Texts) -> Result<Data> {
     let mut all = BinaryBuilder::new(texts.ends.len(), texts.bytes.len())?;
     for (i, is_null) in texts.nulls.iter().enumerate() {

@@ -16,7 +16,7 @@ pub enum NullRule {
     Nan,
     /// Those for which this array of one byte per row has 0.
     Mask(Arc<Array>),
-    /// Those of texts that the store reports.
+    /// Those of texts, or bytes of any length, that the store reports.
     Texts,
 }
 

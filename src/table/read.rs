@@ -1,10 +1,9 @@
 //! Reads rows of columns, which are found by name.
 #![forbid(unsafe_code)]
 
-use super::{Column, Table};
+use super::{Column, NullRule, Table};
 use crate::alloc;
 use crate::array::Array;
-use crate::dtype::Kind;
 use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::progress::Progress;
@@ -32,7 +31,7 @@ impl<A: AsRef<Array>> Table<A> {
             return Ok(None);
         };
         let array = array.as_ref();
-        if array.dtype().item.kind == Kind::Text {
+        if matches!(rule, NullRule::Texts) {
             return Ok(Some(array.texts(first, n)?.nulls));
         }
         let row = array.nbytes() / self.rows.max(1);

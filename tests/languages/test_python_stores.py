@@ -77,6 +77,10 @@ class Stores(Case):
                     for column, texts in about["texts"].items():
                         self.assertEqual(pyarrow.table(chosen)[column].to_pylist(), texts)
                         self.assertEqual(table[column].read_object(1).decode(), texts[1])
+                    for column, values in about["bytes"].items():
+                        values = [None if value is None else bytes.fromhex(value) for value in values]
+                        got = pyarrow.table(table.arrow([column]))[column].to_pylist()
+                        self.assertEqual(got, values)
                         self.assertIsNone(table[column].dtype)
                     continue
                 arrow = pyarrow.table(table)

@@ -55,12 +55,12 @@ class Stores(unittest.TestCase):
         self.assertEqual([json.loads(line) for line in got.splitlines()], expected)
 
     def test_what_would_not_read_back_is_refused(self):
-        self.assertIn("l: values of this kind are not read", self.refused("cat", "text.b2d"))
+        self.assertIn("w: values of this kind are not printed", self.refused("cat", "text.b2d"))
         done = self.refused("cat", "text.b2d", "--columns", "x,t", "--to", "npy")
         self.assertIn("t: texts of any length", done)
         done = self.refused("convert", "text.b2d", "-", "--columns", "d", "--to", "csv")
         self.assertIn("column 'd' has nulls", done)
-        for args in (("--columns", "x"), ("--columns", "x,t", "--to", "arrow")):
+        for args in (("--columns", "x"), ("--columns", "t,w", "--to", "arrow")):
             self.assertTrue(run("cat", "text.b2d", *args, cwd=self.stores).stdout)
 
     def test_tables_are_listed_with_their_rows(self):

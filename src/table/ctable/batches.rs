@@ -1,6 +1,6 @@
-//! Texts of a CTable in a `BatchArray`: a frame of which each chunk is a batch, one or more MessagePack
-//! arrays of texts and nulls, one per block. The metalayer `_batch_array_metadata` has the number of
-//! items of each batch.
+//! Texts or bytes of a CTable in a `BatchArray`: a frame of which each chunk is a batch, one or more
+//! MessagePack arrays of them and of nulls, one per block. The metalayer `_batch_array_metadata` has
+//! the number of items of each batch.
 #![forbid(unsafe_code)]
 
 use super::text_rows::{TextSource, check_text};
@@ -21,14 +21,16 @@ pub struct Batches {
     frame: Frame,
     /// The position of the first item of each batch, and the number of items.
     starts: Vec<u64>,
+    /// Whether the items are texts, not bytes.
+    are_texts: bool,
     limit: u64,
     /// The batch that was read last.
     last: Mutex<Option<(usize, Arc<Texts>)>>,
 }
 
 impl Batches {
-    /// Reads the lengths of the batches. A batch may need `limit` bytes.
-    pub fn new(frame: Frame, limit: u64) -> Result<Batches> {
+    /// Reads the lengths of the batches of texts, or else of bytes. A batch may need `limit` bytes.
+    pub fn new(frame: Frame, are_texts: bool, limit: u64) -> Result<Batches> {
         let json = |name: &str| -> Result<Option<Value>> {
             let value = frame
                 .meta(name)?
@@ -69,6 +71,7 @@ impl Batches {
         Ok(Batches {
             frame,
             starts,
+            are_texts,
             limit,
             last: Mutex::default(),
         })
@@ -85,7 +88,7 @@ impl Batches {
         let n = alloc::allow(span.end - span.start, self.limit, "a batch of texts")?;
         let mut content = alloc::zeroed(n)?;
         self.frame.read_chunk(i as u64, &mut content)?;
-        let texts = Arc::new(unpacked(&content).map_err(|e| e.at(i as u64))?);
+        let texts = Arc::new(unpacked(&content, self.are_texts).map_err(|e| e.at(i as u64))?);
         let expected = self.starts.get(i..i + 2).map_or(0, |ends| match ends {
             [begin, end] => end - begin,
             _ => 0,
@@ -140,8 +143,8 @@ impl TextSource for Batches {
     }
 }
 
-/// Returns the items of MessagePack arrays of texts and nulls, one after the other.
-fn unpacked(mut rest: &[u8]) -> Result<Texts> {
+/// Returns the items of MessagePack arrays of texts or bytes, and of nulls, one after the other.
+fn unpacked(mut rest: &[u8], are_texts: bool) -> Result<Texts> {
     let mut texts = Texts::default();
     while !rest.is_empty() {
         let marker = take(&mut rest, 1)?.first().copied().unwrap_or(0);
@@ -157,30 +160,33 @@ fn unpacked(mut rest: &[u8]) -> Result<Texts> {
             }
         };
         for _ in 0..n {
-            item(&mut rest, &mut texts)?;
+            item(&mut rest, are_texts, &mut texts)?;
         }
     }
     Ok(texts)
 }
 
-fn item(rest: &mut &[u8], texts: &mut Texts) -> Result<()> {
+fn item(rest: &mut &[u8], is_text: bool, texts: &mut Texts) -> Result<()> {
     let marker = take(rest, 1)?.first().copied().unwrap_or(0);
-    let n = match marker {
-        0xc0 => return texts.push(&[], true),
-        0xa0..=0xbf => u64::from(marker & 31),
-        0xd9 => number(rest, 1)?,
-        0xda => number(rest, 2)?,
-        0xdb => number(rest, 4)?,
+    let n = match (marker, is_text) {
+        (0xc0, _) => return texts.push(&[], true),
+        (0xa0..=0xbf, true) => u64::from(marker & 31),
+        (0xd9, true) | (0xc4, false) => number(rest, 1)?,
+        (0xda, true) | (0xc5, false) => number(rest, 2)?,
+        (0xdb, true) | (0xc6, false) => number(rest, 4)?,
         _ => {
+            let expected = if is_text { "text" } else { "bytes" };
             return Err(fail!(
                 Format,
-                "an item begins with the byte {marker:#04x} (expected a text)"
+                "an item begins with the byte {marker:#04x} (expected {expected})"
             ));
         }
     };
-    let text = take(rest, usize::try_from(n).unwrap_or(usize::MAX))?;
-    check_text(texts.ends.len() as u64, text)?;
-    texts.push(text, false)
+    let bytes = take(rest, usize::try_from(n).unwrap_or(usize::MAX))?;
+    if is_text {
+        check_text(texts.ends.len() as u64, bytes)?;
+    }
+    texts.push(bytes, false)
 }
 
 /// Reads a big-endian number of `n` bytes.
@@ -207,12 +213,15 @@ mod tests {
 
     #[test]
     fn texts_and_nulls() {
-        let texts =
-            unpacked(b"\x93\xa1a\xc0\xd9\x02\xc3\xa9\x91\xa0\xdc\x00\x01\xda\x00\x01b").unwrap();
+        let texts = unpacked(
+            b"\x93\xa1a\xc0\xd9\x02\xc3\xa9\x91\xa0\xdc\x00\x01\xda\x00\x01b",
+            true,
+        )
+        .unwrap();
         let all: Vec<_> = (0..5).map(|i| texts.get(i).unwrap()).collect();
         assert_eq!(all, [&b"a"[..], b"", "é".as_bytes(), b"", b"b"]);
         assert_eq!(texts.nulls, [false, true, false, false, false]);
-        assert!(texts.get(5).is_none() && unpacked(b"").unwrap().ends.is_empty());
+        assert!(texts.get(5).is_none() && unpacked(b"", true).unwrap().ends.is_empty());
         for wrong in [
             &b"\x91"[..],
             b"\x91\xa2a",
@@ -221,7 +230,14 @@ mod tests {
             b"\x91\xa1\xff",
             b"\xdd\xff\xff\xff\xff",
         ] {
-            assert!(unpacked(wrong).is_err(), "{wrong:?}");
+            assert!(unpacked(wrong, true).is_err(), "{wrong:?}");
         }
+        let bytes = unpacked(b"\x92\xc4\x01\xff\xc0", false).unwrap();
+        assert_eq!(
+            (bytes.get(0), &*bytes.nulls),
+            (Some(&b"\xff"[..]), &[false, true][..])
+        );
+        assert!(unpacked(b"\x91\xa1a", false).is_err());
+        assert!(unpacked(b"\x91\xc4\x01a", true).is_err());
     }
 }

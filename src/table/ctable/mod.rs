@@ -2,8 +2,8 @@
 //! `_valid_rows` of the rows that exist, the schema in the metalayers of `_meta`, and attributes in
 //! those of `_vlmeta`. Specified in docs/stores.md.
 //!
-//! Texts are read. Other columns of values of variable length are listed and not read; neither are
-//! indexes.
+//! Texts and bytes of any length are read. Other columns of values of variable length are listed and
+//! not read; neither are indexes.
 #![forbid(unsafe_code)]
 
 mod batches;
@@ -199,7 +199,7 @@ impl Opened<'_> {
         })
     }
 
-    /// Returns a column of texts.
+    /// Returns a column of texts or bytes.
     fn texts(&self, field: &Field, form: &TextForm, valid: &Arc<ValidRows>) -> Result<Column> {
         let folder = format!("{COLUMNS}/{}", field.path);
         let limit = self.options.memory_limit();
@@ -214,12 +214,14 @@ impl Opened<'_> {
                 let texts = Utf8::new(self.array(&folder)?, data, mask, &field.nulls, limit)?;
                 (texts.len(), Box::new(texts))
             }
-            TextForm::Batches => {
-                let texts = Batches::new(self.frame(&folder)?, limit)?;
+            TextForm::Batches | TextForm::Bytes => {
+                let are_texts = *form == TextForm::Batches;
+                let texts = Batches::new(self.frame(&folder)?, are_texts, limit)?;
                 (texts.len(), Box::new(texts))
             }
             TextForm::Dictionary(null) => {
-                let values = Batches::new(self.frame(&format!("{folder}{DICTIONARY}"))?, limit)?;
+                let values =
+                    Batches::new(self.frame(&format!("{folder}{DICTIONARY}"))?, true, limit)?;
                 let texts = Dictionary::new(self.array(&folder)?, &values, *null, limit)?;
                 (texts.len(), Box::new(texts))
             }
@@ -235,7 +237,10 @@ impl Opened<'_> {
         let may_be_null = field.is_nullable || *form != TextForm::Utf8;
         let store = TextRows::new(name, source, Arc::clone(valid));
         let meta = ArrayMeta {
-            dtype: Dtype::text(),
+            dtype: match form {
+                TextForm::Bytes => Dtype::parse("|O")?,
+                _ => Dtype::text(),
+            },
             shape: vec![valid.count()],
             order: Order::C,
         };

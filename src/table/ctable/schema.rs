@@ -32,19 +32,21 @@ pub enum Values {
     Items,
     /// As integers of 64 bits that are times with this unit.
     Times(String),
-    /// As texts.
+    /// As texts or bytes of any length.
     Texts(TextForm),
     /// In another form, which is named.
     Other(String),
 }
 
-/// How texts are stored.
+/// How texts and bytes are stored.
 #[derive(Debug, PartialEq)]
 pub enum TextForm {
     /// As offsets, and bytes.
     Utf8,
     /// In batches of MessagePack.
     Batches,
+    /// As texts in batches, but any bytes.
+    Bytes,
     /// As numbers of texts, of which this one marks nulls.
     Dictionary(i32),
 }
@@ -121,6 +123,7 @@ fn field(column: &Value) -> Result<Field> {
         },
         "utf8" => Values::Texts(TextForm::Utf8),
         "vlstring" => Values::Texts(TextForm::Batches),
+        "vlbytes" => Values::Texts(TextForm::Bytes),
         "dictionary" => match column.get("null_code") {
             None => Values::Texts(TextForm::Dictionary(-1)),
             Some(Value::Int(code)) if i32::try_from(*code).is_ok() => {
@@ -257,11 +260,11 @@ mod tests {
             {"name": "x", "kind": "int64", "default": 0, "null_value": -1},
             {"name": "a.b\\.c/d", "kind": "string", "max_length": 4},
             {"name": "t", "kind": "timestamp", "unit": "us", "null_storage": "mask"},
-            {"name": "l", "kind": "list", "item": {"kind": "int8"}}],
+            {"name": "l", "kind": "list", "item": {"kind": "int8"}}, {"name": "b", "kind": "vlbytes"}],
             "computed_columns": [{"name": "c", "kind": "expression", "expression": "x + 1"}]}"#;
         let fields = parse(text).unwrap();
         let paths: Vec<&str> = fields.iter().map(|f| &*f.path).collect();
-        assert_eq!(paths, ["x", "a/b%2Ec%2Fd", "t", "l", "c"]);
+        assert_eq!(paths, ["x", "a/b%2Ec%2Fd", "t", "l", "b", "c"]);
         assert_eq!(fields[0].nulls, Nulls::Value(Value::Int(-1)));
         assert_eq!(fields[2].values, Values::Times("us".into()));
         assert_eq!(
@@ -269,7 +272,8 @@ mod tests {
             (&Nulls::Mask, &Nulls::None)
         );
         assert_eq!(fields[3].values, Values::Other("list".into()));
-        assert_eq!(fields[4].values, Values::Other("computed".into()));
+        assert_eq!(fields[4].values, Values::Texts(TextForm::Bytes));
+        assert_eq!(fields[5].values, Values::Other("computed".into()));
         for wrong in [
             "[]",
             "{}",

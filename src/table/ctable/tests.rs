@@ -192,13 +192,26 @@ fn texts_are_those_of_the_tool() {
         }
         assert!(array.object(20).is_err() && array.read(&[0], &[1], None, &mut [], None).is_err());
     }
+    let bytes: Vec<Option<String>> =
+        serde_json::from_value(facts["text.b2d"]["bytes"]["w"].clone()).unwrap();
+    let column = &table.columns()[table.column_index("w").unwrap()];
+    let found = column.array.texts(0, 20).unwrap();
+    for (i, expected) in bytes.iter().enumerate() {
+        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        let item = (!found.nulls[i]).then(|| hex(found.get(i).unwrap()));
+        assert_eq!(item, *expected, "{i}");
+        assert_eq!(
+            hex(&column.array.object(i as u64).unwrap()),
+            item.unwrap_or_default()
+        );
+    }
 }
 
 #[test]
 fn what_is_refused() {
     // lists are not read
     let table = opened("text.b2d").unwrap();
-    let lists = &table.columns()[5];
+    let lists = &table.columns()[6];
     assert_eq!((&*lists.name, lists.array.shape()), ("l", &[20][..]));
     let e = lists.array.object(0).err().unwrap();
     assert!(

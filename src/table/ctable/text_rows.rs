@@ -1,4 +1,4 @@
-//! A column of texts of a CTable as the store of an array: the rows that exist, in order.
+//! A column of texts, or bytes of any length, of a CTable as the store of an array: the rows that exist, in order.
 #![forbid(unsafe_code)]
 
 use super::valid_rows::ValidRows;
@@ -44,7 +44,7 @@ impl TextRows {
     fn not_bytes(&self) -> Error {
         fail!(
             Type,
-            "{}: texts have no fixed length; read them one by one, or with Arrow",
+            "{}: the items have no fixed length; read them one by one, or with Arrow",
             self.name
         )
     }

@@ -78,7 +78,8 @@ pub fn table(
         return Err(failure!("{path}: --to text prints one array of numbers, this is a table"));
     }
     let takes = match to {
-        DataFormat::Csv | DataFormat::Jsonl | DataFormat::Arrow => Takes::TextsAndNulls,
+        DataFormat::Csv | DataFormat::Jsonl => Takes::TextsAndNulls,
+        DataFormat::Arrow => Takes::Arrow,
         _ => Takes::Nothing,
     };
     let stored = Stored::of_table(path, table, args.print.columns.as_deref(), list, takes)?;

@@ -134,7 +134,7 @@ impl<'a> Conversion<'a> {
         let (frame, rows, count) = if let Some(StoredRows { content, list, .. }) = self.dataset {
             let takes = match self.to {
                 DataFormat::Csv | DataFormat::Jsonl => Takes::Texts,
-                DataFormat::Arrow | DataFormat::ArrowStream => Takes::TextsAndNulls,
+                DataFormat::Arrow | DataFormat::ArrowStream => Takes::Arrow,
                 _ => Takes::Nothing,
             };
             let stored = Stored::of(path, content, columns, *list, takes)?;

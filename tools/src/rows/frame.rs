@@ -273,6 +273,8 @@ pub enum Takes {
     Nothing,
     Texts,
     TextsAndNulls,
+    /// Also bytes of any length.
+    Arrow,
 }
 
 /// A frame of the columns of a stored table or array.
@@ -322,15 +324,16 @@ impl<'a> Stored<'a> {
         };
         for name in names {
             let array = table.column(name).ok_or_else(|| no_column(path, name))?;
-            if array.dtype() == "|O" && table.format() == Format::CTable {
+            let is_object = array.dtype() == "|O" && table.format() == Format::CTable;
+            if is_object && takes != Takes::Arrow {
                 return Err(failure!(
-                    "{path}: {name}: values of this kind are not read (--columns selects the \
+                    "{path}: {name}: values of this kind are not printed (--columns selects the \
                      other columns)"
                 ));
             }
             stored.add(name, array)?;
-            let refuses_nulls = takes != Takes::TextsAndNulls && stored.null.is_none();
-            if refuses_nulls && has_null(path, table, name)? {
+            let refuses_nulls = matches!(takes, Takes::Nothing | Takes::Texts);
+            if refuses_nulls && stored.null.is_none() && has_null(path, table, name)? {
                 stored.null = Some(name.to_owned());
             }
         }
