@@ -68,7 +68,7 @@ help:
 	@echo '                 languages engines;'
 	@echo '                 default (all of these); further parts: cloud mpi packages supply'
 	@echo '                 large engines: make check-engines, or ENGINE="...": beam ray spark torch'
-	@echo 'make check-long  the rigs at length, or RIG="...": $(RIG); further: tsan site;'
+	@echo 'make check-long  the rigs at length, or RIG="...": $(RIG); further: suite tsan site;'
 	@echo '                 STATES=$(STATES) SEEDS=$(SEEDS) CRASHES=$(CRASHES) COMMITS=$(COMMITS)'
 	@echo '                 KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS)'
 	@echo '                 CASES=$(CASES)'

@@ -4,7 +4,7 @@
 # Creates a Python environment in FOLDER with the packages of cmake/python/LIST.txt, or leaves one
 # that has them unchanged: a second run does not use the network. pip accepts only files whose
 # hashes are in the list. LIST.in has the directly required packages. After a change of it, run in
-# cmake/python (bench and languages go into the environment of peers, whose versions apply: -c
+# cmake/python (bench, languages and suite go into the environment of peers, whose versions apply: -c
 # peers.txt; so does browser into that of docs):
 #
 #   uv pip compile --generate-hashes --universal --python-version 3.11 --no-annotate --no-header \
