@@ -79,6 +79,17 @@ impl Body {
         }
     }
 
+    /// Returns the memory limit, as [`Array::memory_limit`].
+    pub fn memory_limit(&self) -> u64 {
+        match self.base() {
+            Body::Linear(a) => a.memory_limit(),
+            Body::Tiled(a) => a.memory_limit(),
+            Body::Chunked(a) => a.memory_limit(),
+            // a view is one of an array
+            Body::View(_) => 0,
+        }
+    }
+
     pub fn nbytes(&self) -> u64 {
         dispatch!(self, a => a.nbytes())
     }
@@ -616,13 +627,7 @@ impl Array {
 
     /// Returns the memory limit in bytes for allocations whose size comes from the file.
     pub fn memory_limit(&self) -> u64 {
-        match self.body.base() {
-            Body::Linear(a) => a.memory_limit(),
-            Body::Tiled(a) => a.memory_limit(),
-            Body::Chunked(a) => a.memory_limit(),
-            // a view is one of an array
-            Body::View(_) => 0,
-        }
+        self.body.memory_limit()
     }
 
     /// Returns the store of the array.

@@ -20,7 +20,6 @@ use std::ops::Range;
 pub type Reader<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<bool>;
 
 /// Texts, one after the other.
-#[derive(Default)]
 pub struct Texts {
     /// Their UTF-8 bytes.
     pub bytes: Vec<u8>,
@@ -28,11 +27,24 @@ pub struct Texts {
     pub ends: Vec<usize>,
     /// Whether each is null.
     pub nulls: Vec<bool>,
+    limit: u64,
 }
 
 impl Texts {
+    /// Creates an empty list of texts, which may have `limit` bytes.
+    pub fn new(limit: u64) -> Texts {
+        Texts {
+            bytes: Vec::new(),
+            ends: Vec::new(),
+            nulls: Vec::new(),
+            limit,
+        }
+    }
+
     /// Adds a text. A null has the bytes that are stored for it, if any.
     pub fn push(&mut self, text: &[u8], is_null: bool) -> Result<()> {
+        let nbytes = self.bytes.len() as u64 + text.len() as u64;
+        alloc::allow(nbytes, self.limit, "texts")?;
         alloc::reserve(&mut self.bytes, text.len())?;
         self.bytes.extend_from_slice(text);
         alloc::reserve(&mut self.ends, 1)?;

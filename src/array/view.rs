@@ -291,11 +291,9 @@ impl View {
 
     // ---- reading
 
-    /// Reads object `i` of an array of Python objects.
     /// Returns texts, as [`Array::texts`](super::Array::texts).
     pub fn texts(&self, first: u64, n: u64) -> Result<Texts> {
         let store = self.base.store();
-        let mut all = Texts::default();
         let ([Some(0)], [dim]) = (self.axes.as_slice(), self.dims.as_slice()) else {
             return Err(fail!(
                 Unsupported,
@@ -303,6 +301,10 @@ impl View {
                 store.name()
             ));
         };
+        if dim.step == 1 {
+            return store.texts(dim.at(first), n);
+        }
+        let mut all = Texts::new(self.base.memory_limit());
         for i in first..first.saturating_add(n) {
             let one = store.texts(dim.at(i), 1)?;
             all.push(&one.bytes, one.nulls.contains(&true))?;
@@ -310,6 +312,7 @@ impl View {
         Ok(all)
     }
 
+    /// Reads object `i` of an array of Python objects.
     pub fn object(&self, i: u64) -> Result<Vec<u8>> {
         let store = self.base.store();
         let n = self.shape.first().copied().unwrap_or(0);

@@ -88,7 +88,8 @@ impl Batches {
         let n = alloc::allow(span.end - span.start, self.limit, "a batch of texts")?;
         let mut content = alloc::zeroed(n)?;
         self.frame.read_chunk(i as u64, &mut content)?;
-        let texts = Arc::new(unpacked(&content, self.are_texts).map_err(|e| e.at(i as u64))?);
+        let texts =
+            Arc::new(unpacked(&content, self.are_texts, self.limit).map_err(|e| e.at(i as u64))?);
         let expected = self.starts.get(i..i + 2).map_or(0, |ends| match ends {
             [begin, end] => end - begin,
             _ => 0,
@@ -144,8 +145,8 @@ impl TextSource for Batches {
 }
 
 /// Returns the items of MessagePack arrays of texts or bytes, and of nulls, one after the other.
-fn unpacked(mut rest: &[u8], are_texts: bool) -> Result<Texts> {
-    let mut texts = Texts::default();
+fn unpacked(mut rest: &[u8], are_texts: bool, limit: u64) -> Result<Texts> {
+    let mut texts = Texts::new(limit);
     while !rest.is_empty() {
         let marker = take(&mut rest, 1)?.first().copied().unwrap_or(0);
         let n = match marker {
@@ -213,6 +214,7 @@ mod tests {
 
     #[test]
     fn texts_and_nulls() {
+        let unpacked = |bytes, are_texts| super::unpacked(bytes, are_texts, 9);
         let texts = unpacked(
             b"\x93\xa1a\xc0\xd9\x02\xc3\xa9\x91\xa0\xdc\x00\x01\xda\x00\x01b",
             true,
@@ -237,6 +239,8 @@ mod tests {
             (bytes.get(0), &*bytes.nulls),
             (Some(&b"\xff"[..]), &[false, true][..])
         );
+        let e = unpacked(b"\x91\xaa0123456789", true).err().unwrap();
+        assert_eq!(e.status, crate::error::Status::Limit);
         assert!(unpacked(b"\x91\xa1a", false).is_err());
         assert!(unpacked(b"\x91\xc4\x01a", true).is_err());
     }

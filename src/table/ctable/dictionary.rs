@@ -32,13 +32,8 @@ impl Dictionary {
                 numbers.dtype_text()
             ));
         }
-        let mut values = Texts::default();
+        let mut values = Texts::new(limit);
         stored.read(0..stored.len(), &mut values)?;
-        alloc::allow(
-            values.bytes.len() as u64,
-            limit,
-            "the texts of a dictionary",
-        )?;
         Ok(Dictionary {
             numbers,
             values,

@@ -235,7 +235,7 @@ impl Opened<'_> {
         }
         // batches and dictionaries may have nulls, whatever the schema states
         let may_be_null = field.is_nullable || *form != TextForm::Utf8;
-        let store = TextRows::new(name, source, Arc::clone(valid));
+        let store = TextRows::new(name, source, Arc::clone(valid), limit);
         let meta = ArrayMeta {
             dtype: match form {
                 TextForm::Bytes => Dtype::parse("|O")?,

@@ -29,15 +29,22 @@ pub struct TextRows {
     name: String,
     source: Box<dyn TextSource>,
     valid: Arc<ValidRows>,
+    limit: u64,
 }
 
 impl TextRows {
-    /// Creates the store of the rows of a column.
-    pub fn new(name: String, source: Box<dyn TextSource>, valid: Arc<ValidRows>) -> TextRows {
+    /// Creates the store of the rows of a column. A read may need `limit` bytes.
+    pub fn new(
+        name: String,
+        source: Box<dyn TextSource>,
+        valid: Arc<ValidRows>,
+        limit: u64,
+    ) -> TextRows {
         TextRows {
             name,
             source,
             valid,
+            limit,
         }
     }
 
@@ -125,7 +132,7 @@ impl Store for TextRows {
     }
 
     fn texts(&self, first: u64, n: u64) -> Result<Texts> {
-        let (mut texts, mut row, end) = (Texts::default(), first, first.saturating_add(n));
+        let (mut texts, mut row, end) = (Texts::new(self.limit), first, first.saturating_add(n));
         while row < end {
             let run = self.valid.run(row, end - row);
             if run.is_empty() {
