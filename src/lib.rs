@@ -107,6 +107,7 @@ mod engine {
     pub mod identify;
     pub mod io;
     pub mod json;
+    pub mod msgpack;
     pub mod options;
     pub(crate) mod os;
     pub(crate) mod panics;

@@ -417,7 +417,8 @@ holdall_status holdall_array_fill_value_set(holdall_array *array,
 
 /* Reads item i of an array with itemsize 0 and one dimension. Of Python objects (dtype "object"
  * or "O"): its pickle, not interpreted. Unpickling runs code that the writer of the file chose.
- * Of texts (dtype "T", in CTables): UTF-8.
+ * In CTables: texts (dtype "T") as UTF-8, bytes as they are, lists and structures in
+ * MessagePack.
  *
  * Returns:
  * - HOLDALL_E_TYPE: other arrays. */

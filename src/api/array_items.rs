@@ -210,8 +210,9 @@ impl Array {
         self.inner.write_orthogonal(positions, src).map_err(Error)
     }
 
-    /// Returns item `i` of a one-dimensional array of Python objects, its pickle, not interpreted, or
-    /// of texts, as UTF-8. Unpickling runs code that the writer of the file chose.
+    /// Returns item `i` of a one-dimensional array of Python objects, its pickle, not interpreted.
+    /// Unpickling runs code that the writer of the file chose. In CTables: texts as UTF-8, bytes as they
+    /// are, lists and structures in MessagePack.
     pub fn read_object(&self, i: u64) -> Result<Vec<u8>> {
         self.inner.object(i).map_err(Error)
     }

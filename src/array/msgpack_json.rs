@@ -11,6 +11,7 @@
 use super::store::Store;
 use crate::error::{Error, Result};
 use crate::json::{Quoted, Value};
+use crate::msgpack::{self, Token};
 
 /// Maximum nesting depth.
 const DEPTH: usize = 64;
@@ -44,78 +45,22 @@ fn hex(bytes: &[u8]) -> String {
     format!("\"hex\":\"{digits}\"")
 }
 
-fn take<'a>(rest: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
-    let (first, remaining) = rest.split_at_checked(n)?;
-    *rest = remaining;
-    Some(first)
-}
-
-/// Reads a big-endian number of `n` bytes.
-fn number(rest: &mut &[u8], n: usize) -> Option<u64> {
-    Some(
-        take(rest, n)?
-            .iter()
-            .fold(0, |all, b| all << 8 | u64::from(*b)),
-    )
-}
-
 /// Converts the next value. Returns `None` if the bytes are invalid or nested too deeply.
 fn put(rest: &mut &[u8], out: &mut String, depth: usize) -> Option<()> {
-    let marker = take(rest, 1)?.first().copied()?;
-    let power = |from: u8| 1usize << (marker - from);
-    match marker {
-        0..0x80 => out.push_str(&marker.to_string()),
-        0xe0.. => out.push_str(&(marker as i8).to_string()),
-        0x80..0xa0 => put_all(rest, out, depth, marker < 0x90, u64::from(marker & 15))?,
-        0xa0..0xc0 => put_text(rest, out, u64::from(marker & 31))?,
-        0xc0 => out.push_str("null"),
-        0xc1 => return None,
-        0xc2 | 0xc3 => out.push_str(if marker == 0xc2 { "false" } else { "true" }),
-        0xc4..=0xc6 => {
-            let n = number(rest, power(0xc4))?;
-            put_bytes(rest, out, None, n)?;
+    match msgpack::next(rest)? {
+        Token::Nil => out.push_str("null"),
+        Token::Bool(value) => out.push_str(if value { "true" } else { "false" }),
+        Token::Uint(n) => out.push_str(&n.to_string()),
+        Token::Int(n) => out.push_str(&n.to_string()),
+        Token::Float(x) => out.push_str(&Value::Float(x).to_string()),
+        Token::Text(text) => out.push_str(&Quoted(&String::from_utf8_lossy(text)).to_string()),
+        Token::Bytes(bytes) => out.push_str(&format!("{{{}}}", hex(bytes))),
+        Token::Extension(kind, bytes) => {
+            out.push_str(&format!("{{\"ext\":{kind},{}}}", hex(bytes)));
         }
-        0xc7..=0xc9 => {
-            let n = number(rest, power(0xc7))?;
-            let kind = number(rest, 1)?;
-            put_bytes(rest, out, Some(kind), n)?;
-        }
-        0xca => {
-            out.push_str(&Value::Float(f32::from_bits(number(rest, 4)? as u32).into()).to_string())
-        }
-        0xcb => out.push_str(&Value::Float(f64::from_bits(number(rest, 8)?)).to_string()),
-        0xcc..=0xcf => out.push_str(&number(rest, power(0xcc))?.to_string()),
-        0xd0..=0xd3 => {
-            let n = power(0xd0);
-            let unused = 64 - 8 * n as u32;
-            out.push_str(&(((number(rest, n)? << unused) as i64) >> unused).to_string());
-        }
-        0xd4..=0xd8 => {
-            let kind = number(rest, 1)?;
-            put_bytes(rest, out, Some(kind), power(0xd4) as u64)?;
-        }
-        0xd9..=0xdb => {
-            let n = number(rest, power(0xd9))?;
-            put_text(rest, out, n)?;
-        }
-        0xdc..=0xdf => {
-            let n = number(rest, if marker & 1 == 0 { 2 } else { 4 })?;
-            put_all(rest, out, depth, marker >= 0xde, n)?;
-        }
+        Token::Array(n) => put_all(rest, out, depth, false, n)?,
+        Token::Map(n) => put_all(rest, out, depth, true, n)?,
     }
-    Some(())
-}
-
-fn put_text(rest: &mut &[u8], out: &mut String, n: u64) -> Option<()> {
-    let text = String::from_utf8_lossy(take(rest, usize::try_from(n).ok()?)?);
-    out.push_str(&Quoted(&text).to_string());
-    Some(())
-}
-
-fn put_bytes(rest: &mut &[u8], out: &mut String, kind: Option<u64>, n: u64) -> Option<()> {
-    let bytes = take(rest, usize::try_from(n).ok()?)?;
-    let ext = kind.map_or_else(String::new, |kind| format!("\"ext\":{kind},"));
-    out.push_str(&format!("{{{ext}{}}}", hex(bytes)));
     Some(())
 }
 

@@ -9,6 +9,7 @@ use crate::alloc;
 use crate::blosc::{self, StoredEncoding};
 use crate::checksum::Checksum;
 use crate::dtype::numpy_meta::with_shape;
+use crate::dtype::packed::PackedType;
 use crate::error::{Error, Result, fail};
 use crate::format::Format;
 use crate::progress::Progress;
@@ -159,7 +160,11 @@ pub trait Store: Any + Send + Sync {
     fn texts(&self, _first: u64, _n: u64) -> Result<Texts> {
         Err(fail!(Type, "{}: the items are not text", self.name()))
     }
-    /// Returns one of the objects in pickled form, or one of the texts.
+    /// Returns the type of items that are values in MessagePack, which `texts` returns.
+    fn packed(&self) -> Option<&PackedType> {
+        None
+    }
+    /// Returns one of the objects in pickled form, one of the texts, or one value in MessagePack.
     fn object(&self, _: u64) -> Result<Vec<u8>> {
         Err(fail!(
             Type,

@@ -5,6 +5,7 @@
 use super::data::{Buffer, Data};
 use super::export::{BinaryBuilder, ExportOptions, RowContext, export_lists, field};
 use super::format::{Field, Format, OffsetLayout};
+use super::packed;
 use crate::array::Array;
 use crate::array::store::Texts;
 use crate::bag::{Bag, Records};
@@ -161,6 +162,9 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
 
     fn column(&self, column: &Column<A>, n: u64) -> Result<Data> {
         let array = column.array.as_ref();
+        if let Some(of) = array.store().packed() {
+            return packed::export(&array.texts(self.next, n)?, of);
+        }
         if matches!(column.nulls, Some(NullRule::Texts)) || array.dtype().item.kind == Kind::Text {
             return texts(&array.texts(self.next, n)?);
         }
@@ -243,6 +247,9 @@ fn column_field(name: &str, array: &Array, options: ExportOptions) -> Result<Fie
             "Python objects in {} dimensions are not supported (expected 1)",
             array.shape().len()
         ));
+    }
+    if let Some(of) = array.store().packed() {
+        return packed::field(name, of);
     }
     let mut field = field(name, &array.dtype().item, &lists(array), options)?;
     if field.format != Format::Null && array.dtype().item.kind != Kind::Text {

@@ -15,7 +15,7 @@ use crate::options::{Opt, Options};
 use crate::slice::{SliceExt, trim_zeros};
 
 /// The field name of list elements.
-const ITEM: &str = "item";
+pub(super) const ITEM: &str = "item";
 
 /// The row of the first item of a conversion, for error positions, and the options.
 #[derive(Clone, Copy, Debug)]

@@ -40,6 +40,8 @@ pub enum Format {
     Months,
     /// Lists of a fixed number of items.
     List(usize),
+    /// Lists of any number of items, which are only exported.
+    VariableList,
     /// Structures of named fields.
     Struct,
 }
@@ -97,7 +99,10 @@ impl Field {
     pub fn describe(&self) -> String {
         match (
             &self.dictionary,
-            self.format == Format::Struct || matches!(self.format, Format::List(_)),
+            matches!(
+                self.format,
+                Format::Struct | Format::List(_) | Format::VariableList
+            ),
         ) {
             (Some(values), _) => format!("a dictionary of {}", values.describe()),
             (None, true) => format!(
@@ -199,6 +204,7 @@ impl Format {
             Format::Duration(unit) => return format!("tD{}", unit.letter()),
             Format::Months => "tiM",
             Format::List(n) => return format!("+w:{n}"),
+            Format::VariableList => "+l",
             Format::Struct => "+s",
         };
         plain.to_owned()

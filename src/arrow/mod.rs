@@ -5,6 +5,7 @@
 //! - [`times`]: conversion between the time units of NumPy and Arrow.
 //! - [`data`]: the buffers and arrays of exported batches.
 //! - [`export`]: converts the bytes of a column to Arrow arrays.
+//! - [`packed`]: converts values in MessagePack to Arrow arrays.
 //! - [`batch_source`]: reads a table or a bag batch by batch.
 //! - [`import`]: converts Arrow arrays to the bytes of a column.
 //! - [`append`]: appends an Arrow stream to a table.
@@ -24,6 +25,7 @@ pub mod exported_stream;
 pub mod ffi;
 pub mod format;
 pub mod import;
+pub mod packed;
 #[cfg(test)]
 mod tests;
 pub mod time_units;

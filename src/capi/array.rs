@@ -997,8 +997,8 @@ pub unsafe extern "C" fn holdall_array_fill_value_set(
 }
 
 /// Reads item i of an array with itemsize 0 and one dimension. Of Python objects (dtype "object" or
-/// "O"): its pickle, not interpreted. Unpickling runs code that the writer of the file chose. Of
-/// texts (dtype "T", in CTables): UTF-8.
+/// "O"): its pickle, not interpreted. Unpickling runs code that the writer of the file chose. In
+/// CTables: texts (dtype "T") as UTF-8, bytes as they are, lists and structures in MessagePack.
 ///
 /// Returns:
 /// - HOLDALL_E_TYPE: other arrays.

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod numpy_meta;
+pub mod packed;
 pub mod python_literal;
 
 use self::python_literal::Literal;

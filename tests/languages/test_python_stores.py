@@ -81,6 +81,10 @@ class Stores(Case):
                         values = [None if value is None else bytes.fromhex(value) for value in values]
                         got = pyarrow.table(table.arrow([column]))[column].to_pylist()
                         self.assertEqual(got, values)
+                    for column, values in about["lists"].items():
+                        got = pyarrow.table(table.arrow([column]))[column]
+                        self.assertEqual(got.type, pyarrow.list_(pyarrow.int32()))
+                        self.assertEqual(got.to_pylist(), values)
                         self.assertIsNone(table[column].dtype)
                     continue
                 arrow = pyarrow.table(table)

@@ -1,5 +1,5 @@
-//! Texts or bytes of a CTable in a `BatchArray`: a frame of which each chunk is a batch, one or more
-//! MessagePack arrays of them and of nulls, one per block. The metalayer `_batch_array_metadata` has
+//! Texts, bytes or other values of a CTable in a `BatchArray`: a frame of which each chunk is a batch,
+//! one or more MessagePack arrays of them and of nulls, one per block. The metalayer `_batch_array_metadata` has
 //! the number of items of each batch.
 #![forbid(unsafe_code)]
 
@@ -7,8 +7,9 @@ use super::text_rows::{TextSource, check_text};
 use crate::alloc;
 use crate::array::msgpack_json::to_json;
 use crate::array::store::Texts;
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 use crate::json::Value;
+use crate::msgpack::{self, Token};
 use crate::superchunk::frame::Frame;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,21 +17,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 const LENGTHS: &str = "_batch_array_metadata";
 const FORM: &str = "batcharray";
 
+/// What the items of batches are. All may be null.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Items {
+    /// Texts.
+    Texts,
+    /// Bytes.
+    Bytes,
+    /// Any values in MessagePack.
+    Values,
+}
+
 /// The batches of a frame.
 pub struct Batches {
     frame: Frame,
     /// The position of the first item of each batch, and the number of items.
     starts: Vec<u64>,
-    /// Whether the items are texts, not bytes.
-    are_texts: bool,
+    /// What the items are.
+    items: Items,
     limit: u64,
     /// The batch that was read last.
     last: Mutex<Option<(usize, Arc<Texts>)>>,
 }
 
 impl Batches {
-    /// Reads the lengths of the batches of texts, or else of bytes. A batch may need `limit` bytes.
-    pub fn new(frame: Frame, are_texts: bool, limit: u64) -> Result<Batches> {
+    /// Reads the lengths of the batches. A batch may need `limit` bytes.
+    pub fn new(frame: Frame, items: Items, limit: u64) -> Result<Batches> {
         let json = |name: &str| -> Result<Option<Value>> {
             let value = frame
                 .meta(name)?
@@ -71,7 +83,7 @@ impl Batches {
         Ok(Batches {
             frame,
             starts,
-            are_texts,
+            items,
             limit,
             last: Mutex::default(),
         })
@@ -89,7 +101,7 @@ impl Batches {
         let mut content = alloc::zeroed(n)?;
         self.frame.read_chunk(i as u64, &mut content)?;
         let texts =
-            Arc::new(unpacked(&content, self.are_texts, self.limit).map_err(|e| e.at(i as u64))?);
+            Arc::new(unpacked(&content, self.items, self.limit).map_err(|e| e.at(i as u64))?);
         let expected = self.starts.get(i..i + 2).map_or(0, |ends| match ends {
             [begin, end] => end - begin,
             _ => 0,
@@ -144,68 +156,49 @@ impl TextSource for Batches {
     }
 }
 
-/// Returns the items of MessagePack arrays of texts or bytes, and of nulls, one after the other.
-fn unpacked(mut rest: &[u8], are_texts: bool, limit: u64) -> Result<Texts> {
+/// Returns the items of MessagePack arrays, one after the other.
+fn unpacked(mut rest: &[u8], items: Items, limit: u64) -> Result<Texts> {
     let mut texts = Texts::new(limit);
     while !rest.is_empty() {
-        let marker = take(&mut rest, 1)?.first().copied().unwrap_or(0);
-        let n = match marker {
-            0x90..=0x9f => u64::from(marker & 15),
-            0xdc => number(&mut rest, 2)?,
-            0xdd => number(&mut rest, 4)?,
-            _ => {
-                return Err(fail!(
-                    Format,
-                    "a batch has the byte {marker:#04x} (expected an array)"
-                ));
-            }
+        let n = match msgpack::next(&mut rest) {
+            Some(Token::Array(n)) => n,
+            token => return Err(wrong(token, "array")),
         };
         for _ in 0..n {
-            item(&mut rest, are_texts, &mut texts)?;
+            item(&mut rest, items, &mut texts)?;
         }
     }
     Ok(texts)
 }
 
-fn item(rest: &mut &[u8], is_text: bool, texts: &mut Texts) -> Result<()> {
-    let marker = take(rest, 1)?.first().copied().unwrap_or(0);
-    let n = match (marker, is_text) {
-        (0xc0, _) => return texts.push(&[], true),
-        (0xa0..=0xbf, true) => u64::from(marker & 31),
-        (0xd9, true) | (0xc4, false) => number(rest, 1)?,
-        (0xda, true) | (0xc5, false) => number(rest, 2)?,
-        (0xdb, true) | (0xc6, false) => number(rest, 4)?,
-        _ => {
-            let expected = if is_text { "text" } else { "bytes" };
-            return Err(fail!(
-                Format,
-                "an item begins with the byte {marker:#04x} (expected {expected})"
-            ));
+fn item(rest: &mut &[u8], items: Items, texts: &mut Texts) -> Result<()> {
+    let whole = *rest;
+    match (msgpack::next(rest), items) {
+        (Some(Token::Nil), _) => texts.push(&[], true),
+        (Some(Token::Text(text)), Items::Texts) => {
+            check_text(texts.ends.len() as u64, text)?;
+            texts.push(text, false)
         }
-    };
-    let bytes = take(rest, usize::try_from(n).unwrap_or(usize::MAX))?;
-    if is_text {
-        check_text(texts.ends.len() as u64, bytes)?;
+        (Some(Token::Bytes(bytes)), Items::Bytes) => texts.push(bytes, false),
+        (Some(_), Items::Values) => {
+            *rest = whole;
+            let value = msgpack::value(rest).ok_or_else(|| wrong(None, "value"))?;
+            texts.push(value, false)
+        }
+        (token, Items::Texts) => Err(wrong(token, "text")),
+        (token, Items::Bytes) => Err(wrong(token, "bytes")),
+        (None, Items::Values) => Err(wrong(None, "value")),
     }
-    texts.push(bytes, false)
 }
 
-/// Reads a big-endian number of `n` bytes.
-fn number(rest: &mut &[u8], n: usize) -> Result<u64> {
-    let bytes = take(rest, n)?.iter();
-    Ok(bytes.fold(0, |all, b| all << 8 | u64::from(*b)))
-}
-
-fn take<'a>(rest: &mut &'a [u8], n: usize) -> Result<&'a [u8]> {
-    let Some((first, after)) = rest.split_at_checked(n) else {
-        return Err(fail!(
+fn wrong(token: Option<Token>, expected: &str) -> Error {
+    match token {
+        Some(token) => fail!(Format, "a batch has {token:?} (expected {expected})"),
+        None => fail!(
             Format,
-            "a batch is truncated (expected {n} more bytes, found {})",
-            rest.len()
-        ));
-    };
-    *rest = after;
-    Ok(first)
+            "a batch is truncated, or no MessagePack (expected {expected})"
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -214,34 +207,41 @@ mod tests {
 
     #[test]
     fn texts_and_nulls() {
-        let unpacked = |bytes, are_texts| super::unpacked(bytes, are_texts, 9);
+        let unpacked = |bytes, items| super::unpacked(bytes, items, 9);
         let texts = unpacked(
             b"\x93\xa1a\xc0\xd9\x02\xc3\xa9\x91\xa0\xdc\x00\x01\xda\x00\x01b",
-            true,
+            Items::Texts,
         )
         .unwrap();
         let all: Vec<_> = (0..5).map(|i| texts.get(i).unwrap()).collect();
         assert_eq!(all, [&b"a"[..], b"", "é".as_bytes(), b"", b"b"]);
         assert_eq!(texts.nulls, [false, true, false, false, false]);
-        assert!(texts.get(5).is_none() && unpacked(b"", true).unwrap().ends.is_empty());
+        assert!(texts.get(5).is_none() && unpacked(b"", Items::Texts).unwrap().ends.is_empty());
         for wrong in [
             &b"\x91"[..],
             b"\x91\xa2a",
             b"\xa1a",
             b"\x91\x01",
+            b"\xc1",
             b"\x91\xa1\xff",
             b"\xdd\xff\xff\xff\xff",
         ] {
-            assert!(unpacked(wrong, true).is_err(), "{wrong:?}");
+            assert!(unpacked(wrong, Items::Texts).is_err(), "{wrong:?}");
         }
-        let bytes = unpacked(b"\x92\xc4\x01\xff\xc0", false).unwrap();
+        let bytes = unpacked(b"\x92\xc4\x01\xff\xc0", Items::Bytes).unwrap();
         assert_eq!(
             (bytes.get(0), &*bytes.nulls),
             (Some(&b"\xff"[..]), &[false, true][..])
         );
-        let e = unpacked(b"\x91\xaa0123456789", true).err().unwrap();
+        let values = unpacked(b"\x93\x92\x01\x02\xc0\x81\xa1a\x05", Items::Values).unwrap();
+        assert_eq!(
+            (values.get(0), values.get(2)),
+            (Some(&b"\x92\x01\x02"[..]), Some(&b"\x81\xa1a\x05"[..]))
+        );
+        assert!(unpacked(b"\x91\x92\x01", Items::Values).is_err());
+        let e = unpacked(b"\x91\xaa0123456789", Items::Texts).err().unwrap();
         assert_eq!(e.status, crate::error::Status::Limit);
-        assert!(unpacked(b"\x91\xa1a", false).is_err());
-        assert!(unpacked(b"\x91\xc4\x01a", true).is_err());
+        assert!(unpacked(b"\x91\xa1a", Items::Bytes).is_err());
+        assert!(unpacked(b"\x91\xc4\x01a", Items::Texts).is_err());
     }
 }

@@ -2,8 +2,8 @@
 //! `_valid_rows` of the rows that exist, the schema in the metalayers of `_meta`, and attributes in
 //! those of `_vlmeta`. Specified in docs/stores.md.
 //!
-//! Texts and bytes of any length are read. Other columns of values of variable length are listed and
-//! not read; neither are indexes.
+//! Texts, bytes, lists and structures are read. Other columns of values of variable length are listed
+//! and not read; neither are indexes.
 #![forbid(unsafe_code)]
 
 mod batches;
@@ -17,7 +17,7 @@ mod unread;
 mod utf8;
 mod valid_rows;
 
-use self::batches::Batches;
+use self::batches::{Batches, Items};
 use self::column::Rows;
 use self::dictionary::Dictionary;
 use self::schema::{Field, Nulls, TextForm, Values};
@@ -199,7 +199,7 @@ impl Opened<'_> {
         })
     }
 
-    /// Returns a column of texts or bytes.
+    /// Returns a column of texts, or of other values of any length.
     fn texts(&self, field: &Field, form: &TextForm, valid: &Arc<ValidRows>) -> Result<Column> {
         let folder = format!("{COLUMNS}/{}", field.path);
         let limit = self.options.memory_limit();
@@ -214,14 +214,21 @@ impl Opened<'_> {
                 let texts = Utf8::new(self.array(&folder)?, data, mask, &field.nulls, limit)?;
                 (texts.len(), Box::new(texts))
             }
-            TextForm::Batches | TextForm::Bytes => {
-                let are_texts = *form == TextForm::Batches;
-                let texts = Batches::new(self.frame(&folder)?, are_texts, limit)?;
+            TextForm::Batches | TextForm::Bytes | TextForm::Packed(_) => {
+                let items = match form {
+                    TextForm::Batches => Items::Texts,
+                    TextForm::Bytes => Items::Bytes,
+                    _ => Items::Values,
+                };
+                let texts = Batches::new(self.frame(&folder)?, items, limit)?;
                 (texts.len(), Box::new(texts))
             }
             TextForm::Dictionary(null) => {
-                let values =
-                    Batches::new(self.frame(&format!("{folder}{DICTIONARY}"))?, true, limit)?;
+                let values = Batches::new(
+                    self.frame(&format!("{folder}{DICTIONARY}"))?,
+                    Items::Texts,
+                    limit,
+                )?;
                 let texts = Dictionary::new(self.array(&folder)?, &values, *null, limit)?;
                 (texts.len(), Box::new(texts))
             }
@@ -235,10 +242,14 @@ impl Opened<'_> {
         }
         // batches and dictionaries may have nulls, whatever the schema states
         let may_be_null = field.is_nullable || *form != TextForm::Utf8;
-        let store = TextRows::new(name, source, Arc::clone(valid), limit);
+        let packed = match form {
+            TextForm::Packed(of) => Some(of.clone()),
+            _ => None,
+        };
+        let store = TextRows::new(name, source, Arc::clone(valid), packed, limit);
         let meta = ArrayMeta {
             dtype: match form {
-                TextForm::Bytes => Dtype::parse("|O")?,
+                TextForm::Bytes | TextForm::Packed(_) => Dtype::parse("|O")?,
                 _ => Dtype::text(),
             },
             shape: vec![valid.count()],

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::dtype::Dtype;
+use crate::dtype::packed::PackedType;
 use crate::error::{Result, fail};
 use crate::json::Value;
 
@@ -32,13 +33,13 @@ pub enum Values {
     Items,
     /// As integers of 64 bits that are times with this unit.
     Times(String),
-    /// As texts or bytes of any length.
+    /// As texts, or other values of any length.
     Texts(TextForm),
     /// In another form, which is named.
     Other(String),
 }
 
-/// How texts and bytes are stored.
+/// How texts and other values of any length are stored.
 #[derive(Debug, PartialEq)]
 pub enum TextForm {
     /// As offsets, and bytes.
@@ -47,6 +48,8 @@ pub enum TextForm {
     Batches,
     /// As texts in batches, but any bytes.
     Bytes,
+    /// As texts in batches, but lists or structures.
+    Packed(PackedType),
     /// As numbers of texts, of which this one marks nulls.
     Dictionary(i32),
 }
@@ -131,6 +134,10 @@ fn field(column: &Value) -> Result<Field> {
             }
             Some(code) => return Err(fail!(Format, "column {name:?}: the null code {code}")),
         },
+        "list" | "struct" => match packed_type(column).filter(|_| is_in_batches(column)) {
+            Some(of) => Values::Texts(TextForm::Packed(of)),
+            None => Values::Other(kind.to_owned()),
+        },
         kind if FIXED.contains(&kind) || is_number(kind) => Values::Items,
         kind => Values::Other(kind.to_owned()),
     };
@@ -146,6 +153,58 @@ fn field(column: &Value) -> Result<Field> {
         is_nullable: column.get("nullable") == Some(&Value::Bool(true)) || nulls != Nulls::None,
         nulls,
     })
+}
+
+/// Returns whether a column of lists or structures is one of batches of MessagePack, the default.
+fn is_in_batches(column: &Value) -> bool {
+    let is = |key, value: &str| {
+        let given = column.get(key).and_then(Value::as_str);
+        given.is_none_or(|given| given == value)
+    };
+    is("storage", "batch") && is("serializer", "msgpack")
+}
+
+/// Returns the type that a schema describes, if values of it are read.
+fn packed_type(schema: &Value) -> Option<PackedType> {
+    let int = |signed, size| Some(PackedType::Int { signed, size });
+    let text = |key| schema.get(key).and_then(Value::as_str);
+    match text("kind")? {
+        "bool" => Some(PackedType::Bool),
+        "int8" => int(true, 1),
+        "int16" => int(true, 2),
+        "int32" => int(true, 4),
+        "int64" => int(true, 8),
+        "uint8" => int(false, 1),
+        "uint16" => int(false, 2),
+        "uint32" => int(false, 4),
+        "uint64" => int(false, 8),
+        "float32" => Some(PackedType::Float(4)),
+        "float64" => Some(PackedType::Float(8)),
+        "string" | "utf8" | "vlstring" | "dictionary" => Some(PackedType::Text),
+        "bytes" | "vlbytes" => Some(PackedType::Bytes),
+        "timestamp" => {
+            let unit = text("unit").filter(|unit| ["s", "ms", "us", "ns"].contains(unit))?;
+            Some(PackedType::Time(unit.to_owned()))
+        }
+        "list" => Some(PackedType::List(Box::new(packed_type(
+            schema.get("item")?,
+        )?))),
+        "struct" => {
+            let Value::Array(fields) = schema.get("fields")? else {
+                return None;
+            };
+            let field = |field: &Value| {
+                let name = field.get("name").and_then(Value::as_str)?;
+                Some((name.to_owned(), packed_type(field)?))
+            };
+            fields
+                .iter()
+                .map(field)
+                .collect::<Option<_>>()
+                .map(PackedType::Struct)
+        }
+        _ => None,
+    }
 }
 
 /// Returns whether a kind is the name of a NumPy dtype of numbers, such as "int64".
@@ -260,8 +319,20 @@ mod tests {
             {"name": "x", "kind": "int64", "default": 0, "null_value": -1},
             {"name": "a.b\\.c/d", "kind": "string", "max_length": 4},
             {"name": "t", "kind": "timestamp", "unit": "us", "null_storage": "mask"},
-            {"name": "l", "kind": "list", "item": {"kind": "int8"}}, {"name": "b", "kind": "vlbytes"}],
+            {"name": "l", "kind": "list", "item": {"kind": "complex64"}}, {"name": "b", "kind": "vlbytes"}],
             "computed_columns": [{"name": "c", "kind": "expression", "expression": "x + 1"}]}"#;
+        let nested = br#"{"columns": [
+            {"name": "a", "kind": "list", "item": {"kind": "struct", "fields": [
+                {"name": "s", "kind": "float32"}, {"name": "t", "kind": "timestamp", "unit": "s"}]}},
+            {"name": "b", "kind": "list", "item": {"kind": "int8"}, "serializer": "arrow"}]}"#;
+        let fields = parse(nested).unwrap();
+        let item = PackedType::Struct(vec![
+            ("s".into(), PackedType::Float(4)),
+            ("t".into(), PackedType::Time("s".into())),
+        ]);
+        let list = PackedType::List(Box::new(item));
+        assert_eq!(fields[0].values, Values::Texts(TextForm::Packed(list)));
+        assert_eq!(fields[1].values, Values::Other("list".into()));
         let fields = parse(text).unwrap();
         let paths: Vec<&str> = fields.iter().map(|f| &*f.path).collect();
         assert_eq!(paths, ["x", "a/b%2Ec%2Fd", "t", "l", "b", "c"]);

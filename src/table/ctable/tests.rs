@@ -131,7 +131,7 @@ fn parts_of_columns() {
     assert!(matches!(whole.nulls, Some(NullRule::Mask(_))));
 }
 
-/// Texts as offsets and bytes, in batches, and of a dictionary.
+/// Texts as offsets and bytes, in batches, and of a dictionary; bytes and lists in batches.
 #[test]
 fn texts_are_those_of_the_tool() {
     let facts: Json =
@@ -205,19 +205,17 @@ fn texts_are_those_of_the_tool() {
             item.unwrap_or_default()
         );
     }
+    let lists: Vec<Vec<u8>> =
+        serde_json::from_value(facts["text.b2d"]["lists"]["l"].clone()).unwrap();
+    let column = &table.columns()[table.column_index("l").unwrap()];
+    for (i, expected) in lists.iter().enumerate() {
+        let packed = [&[0x90 | expected.len() as u8], expected.as_slice()].concat();
+        assert_eq!(column.array.object(i as u64).unwrap(), packed, "{i}");
+    }
 }
 
 #[test]
 fn what_is_refused() {
-    // lists are not read
-    let table = opened("text.b2d").unwrap();
-    let lists = &table.columns()[6];
-    assert_eq!((&*lists.name, lists.array.shape()), ("l", &[20][..]));
-    let e = lists.array.object(0).err().unwrap();
-    assert!(
-        e.status == Status::Unsupported && e.message.contains("list"),
-        "{e}"
-    );
     let e = Table::open(&fixture("table.b2z"), Mode::Append, &Options::new())
         .err()
         .unwrap();

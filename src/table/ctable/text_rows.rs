@@ -1,10 +1,11 @@
-//! A column of texts, or bytes of any length, of a CTable as the store of an array: the rows that exist, in order.
+//! A column of texts, bytes or packed values of a CTable as the store of an array: the rows that exist, in order.
 #![forbid(unsafe_code)]
 
 use super::valid_rows::ValidRows;
 use crate::array::store::{Reader, Store, Texts};
 use crate::blosc::{StoredCodec, StoredEncoding};
 use crate::checksum::Checksum;
+use crate::dtype::packed::PackedType;
 use crate::error::{Error, Result, fail};
 use crate::format::Format;
 use crate::progress::Progress;
@@ -29,21 +30,25 @@ pub struct TextRows {
     name: String,
     source: Box<dyn TextSource>,
     valid: Arc<ValidRows>,
+    packed: Option<PackedType>,
     limit: u64,
 }
 
 impl TextRows {
-    /// Creates the store of the rows of a column. A read may need `limit` bytes.
+    /// Creates the store of the rows of a column; `packed`: the type of values in MessagePack. A read
+    /// may need `limit` bytes.
     pub fn new(
         name: String,
         source: Box<dyn TextSource>,
         valid: Arc<ValidRows>,
+        packed: Option<PackedType>,
         limit: u64,
     ) -> TextRows {
         TextRows {
             name,
             source,
             valid,
+            packed,
             limit,
         }
     }
@@ -129,6 +134,10 @@ impl Store for TextRows {
 
     fn has_objects(&self) -> bool {
         true
+    }
+
+    fn packed(&self) -> Option<&PackedType> {
+        self.packed.as_ref()
     }
 
     fn texts(&self, first: u64, n: u64) -> Result<Texts> {

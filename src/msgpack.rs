@@ -1,0 +1,136 @@
+//! Reads MessagePack, token by token.
+#![forbid(unsafe_code)]
+
+/// A value, or the beginning of one that has others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Token<'a> {
+    /// No value.
+    Nil,
+    /// A Boolean.
+    Bool(bool),
+    /// A positive integer, or 0.
+    Uint(u64),
+    /// An integer.
+    Int(i64),
+    /// A number of 32 or 64 bits.
+    Float(f64),
+    /// The bytes of a text, which may not be UTF-8.
+    Text(&'a [u8]),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// The number of an extension type, and its bytes.
+    Extension(u8, &'a [u8]),
+    /// The number of values that follow.
+    Array(u64),
+    /// The number of keys, each with a value, that follow.
+    Map(u64),
+}
+
+/// Returns the next token and removes it. `None` if it is truncated or invalid.
+pub fn next<'a>(rest: &mut &'a [u8]) -> Option<Token<'a>> {
+    let marker = number(rest, 1)? as u8;
+    let power = |from: u8| 1usize << (marker - from);
+    Some(match marker {
+        0..0x80 => Token::Uint(u64::from(marker)),
+        0x80..0x90 => Token::Map(u64::from(marker & 15)),
+        0x90..0xa0 => Token::Array(u64::from(marker & 15)),
+        0xa0..0xc0 => Token::Text(take(rest, u64::from(marker & 31))?),
+        0xc0 => Token::Nil,
+        0xc1 => return None,
+        0xc2 | 0xc3 => Token::Bool(marker == 0xc3),
+        0xc4..=0xc6 => {
+            let n = number(rest, power(0xc4))?;
+            Token::Bytes(take(rest, n)?)
+        }
+        0xc7..=0xc9 => {
+            let n = number(rest, power(0xc7))?;
+            let kind = number(rest, 1)? as u8;
+            Token::Extension(kind, take(rest, n)?)
+        }
+        0xca => Token::Float(f32::from_bits(number(rest, 4)? as u32).into()),
+        0xcb => Token::Float(f64::from_bits(number(rest, 8)?)),
+        0xcc..=0xcf => Token::Uint(number(rest, power(0xcc))?),
+        0xd0..=0xd3 => {
+            let n = power(0xd0);
+            let unused = 64 - 8 * n as u32;
+            Token::Int(((number(rest, n)? << unused) as i64) >> unused)
+        }
+        0xd4..=0xd8 => {
+            let kind = number(rest, 1)? as u8;
+            Token::Extension(kind, take(rest, power(0xd4) as u64)?)
+        }
+        0xd9..=0xdb => {
+            let n = number(rest, power(0xd9))?;
+            Token::Text(take(rest, n)?)
+        }
+        0xdc | 0xdd => Token::Array(number(rest, 2 * power(0xdc))?),
+        0xde | 0xdf => Token::Map(number(rest, 2 * power(0xde))?),
+        0xe0.. => Token::Int(i64::from(marker as i8)),
+    })
+}
+
+/// Returns the bytes of the next value with all that it has, and removes them. `None` if it is
+/// truncated or invalid.
+pub fn value<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (all, mut due) = (*rest, 1u64);
+    while due > 0 {
+        let more = match next(rest)? {
+            Token::Array(n) => n,
+            Token::Map(n) => n.saturating_mul(2),
+            _ => 0,
+        };
+        due = (due - 1).saturating_add(more);
+    }
+    all.get(..all.len() - rest.len())
+}
+
+fn take<'a>(rest: &mut &'a [u8], n: u64) -> Option<&'a [u8]> {
+    let (first, remaining) = rest.split_at_checked(usize::try_from(n).ok()?)?;
+    *rest = remaining;
+    Some(first)
+}
+
+/// Reads a big-endian number of `n` bytes.
+fn number(rest: &mut &[u8], n: usize) -> Option<u64> {
+    let bytes = take(rest, n as u64)?.iter();
+    Some(bytes.fold(0, |all, b| all << 8 | u64::from(*b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens() {
+        for (bytes, token) in [
+            (&b"\x07"[..], Token::Uint(7)),
+            (b"\xff", Token::Int(-1)),
+            (b"\xd1\xff\x00", Token::Int(-256)),
+            (b"\xcd\x01\x00", Token::Uint(256)),
+            (b"\xca\x3f\x80\x00\x00", Token::Float(1.0)),
+            (b"\xa1a", Token::Text(b"a")),
+            (b"\xc4\x01\xff", Token::Bytes(b"\xff")),
+            (b"\xd5\x2a12", Token::Extension(42, b"12")),
+            (b"\xc7\x01\x2a1", Token::Extension(42, b"1")),
+            (b"\xdc\x01\x02", Token::Array(258)),
+            (b"\xdf\x00\x00\x00\x02", Token::Map(2)),
+            (b"\x82", Token::Map(2)),
+            (b"\xc3", Token::Bool(true)),
+        ] {
+            let mut rest = bytes;
+            assert_eq!((next(&mut rest), rest), (Some(token), &b""[..]));
+            for n in 0..bytes.len() {
+                assert_eq!(next(&mut &bytes[..n]), None, "{bytes:?} {n}");
+            }
+        }
+        assert_eq!(next(&mut &b"\xc1"[..]), None);
+    }
+
+    #[test]
+    fn values() {
+        let mut rest = &b"\x92\x81\xa1a\x90\xc0\x05"[..];
+        assert_eq!(value(&mut rest), Some(&b"\x92\x81\xa1a\x90\xc0"[..]));
+        assert_eq!((value(&mut rest), rest), (Some(&b"\x05"[..]), &b""[..]));
+        assert_eq!(value(&mut &b"\xdf\xff\xff\xff\xff\x00"[..]), None);
+    }
+}
