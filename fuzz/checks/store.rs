@@ -2,6 +2,7 @@
 //! overlap. Each node is opened and read twice, with the same result, and verified. What a node
 //! holds does not depend on how it is opened. A store that is a table is also read as one.
 use holdall::array;
+use holdall::arrow::packed;
 use holdall::error::{Error, Status};
 use holdall::identify::{identify_in, identify_node};
 use holdall::io::memory::MemoryFolder;
@@ -86,6 +87,11 @@ fn table(folder: &Arc<dyn Folder>) {
         if column.array.store().has_objects() {
             let texts = column.array.texts(0, rows).inspect_err(refused);
             if let Ok(texts) = texts {
+                if let Some(of) = column.array.store().packed() {
+                    if let Ok(data) = packed::export(&texts, of).inspect_err(refused) {
+                        assert_eq!(data.len as u64, rows);
+                    }
+                }
                 assert_eq!(
                     (texts.ends.len(), texts.nulls.len()),
                     (rows as usize, rows as usize)
