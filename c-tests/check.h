@@ -181,16 +181,27 @@ static inline const char *in_tmp(const char *name)
 
 /* Returns the path of a folder of fixtures; prints a message and returns NULL if it does not
  * exist. */
-static inline const char *fixtures(const char *name)
+static inline const char *fixtures_in(const char *variable, const char *name)
 {
     static char path[1024];
-    const char *folder = getenv("HOLDALL_FIXTURES");
+    const char *folder = getenv(variable);
     struct stat s;
     snprintf(path, sizeof path, "%s/%s", folder ? folder : "", name);
     if (folder != NULL && folder[0] && stat(path, &s) == 0)
         return path;
-    printf("skipped: the files of $HOLDALL_FIXTURES/%s are not there\n", name);
+    printf("skipped: the files of $%s/%s are not there\n", variable, name);
     return NULL;
+}
+
+static inline const char *fixtures(const char *name)
+{
+    return fixtures_in("HOLDALL_FIXTURES", name);
+}
+
+/* Those of this project, which run.sh sets. */
+static inline const char *own_fixtures(const char *name)
+{
+    return fixtures_in("HOLDALL_OWN_FIXTURES", name);
 }
 
 static inline bool there(const char *path)

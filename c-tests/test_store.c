@@ -220,9 +220,8 @@ static void tables_are_read(void)
 
 int main(void)
 {
-    folder = fixtures("stores");
-    if (folder == NULL)
-        return 0;
+    folder = own_fixtures("stores");
+    CHECK(folder != NULL);
     RUN(nodes_are_opened);
     RUN(nodes_are_listed);
     RUN(errors_name_the_node);

@@ -7,23 +7,23 @@ import json
 import os
 import unittest
 
-from tool import FIXTURES, run
+from tool import run
+
+STORES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/fixtures/stores")
 
 
-@unittest.skipUnless(FIXTURES, "HOLDALL_FIXTURES is not set")
 class Stores(unittest.TestCase):
     def setUp(self):
-        self.stores = os.path.join(FIXTURES, "stores")
-        with open(os.path.join(self.stores, "tables.json"), encoding="utf-8") as facts:
+        with open(os.path.join(STORES, "tables.json"), encoding="utf-8") as facts:
             self.texts = json.load(facts)["text.b2d"]["texts"]
 
     def good(self, *args):
-        done = run(*args, cwd=self.stores)
+        done = run(*args, cwd=STORES)
         self.assertEqual(done.returncode, 0, (args, done.stderr))
         return done.stdout.decode()
 
     def refused(self, *args):
-        done = run(*args, cwd=self.stores)
+        done = run(*args, cwd=STORES)
         self.assertEqual(done.returncode, 1, (args, done))
         return done.stderr.decode()
 
@@ -61,7 +61,7 @@ class Stores(unittest.TestCase):
         done = self.refused("convert", "text.b2d", "-", "--columns", "d", "--to", "csv")
         self.assertIn("column 'd' has nulls", done)
         for args in (("--columns", "x"), ("--columns", "t,w", "--to", "arrow")):
-            self.assertTrue(run("cat", "text.b2d", *args, cwd=self.stores).stdout)
+            self.assertTrue(run("cat", "text.b2d", *args, cwd=STORES).stdout)
 
     def test_tables_are_listed_with_their_rows(self):
         got = json.loads(self.good("info", "--json", "text.b2d"))
