@@ -3,6 +3,7 @@ import doctest
 import inspect
 import io
 import os
+import pathlib
 import pickle
 import unittest
 
@@ -12,6 +13,7 @@ import pyarrow
 from case import Case, holdall
 
 CLASSES = ("Array", "Column", "Schunk", "SchunkStream", "Table")
+TEXTS = pathlib.Path(__file__).resolve().parents[1] / "fixtures/stores/text.b2d"
 # What an example needs further: variables that are different, or files.
 BEFORE = {
     "Array.fill_value": 'array = holdall.Array.create("a.bcolz", 3, "i4", "bcolz", fill_value=-1)',
@@ -27,6 +29,7 @@ BEFORE = {
     "SchunkStream.finish": "stream = holdall.SchunkStream(io.BytesIO())",
     "SchunkStream.write": "stream = holdall.SchunkStream(io.BytesIO())",
     "Table.meta_file": 'table = holdall.Table.create("a.blz", {"a": "i4"}, "blz_rfc"); table.set_meta_file("units.json", b\'"K"\')',
+    "Table.nulls": f"table = holdall.Table({str(TEXTS)!r})",
     "Table.refresh": 'table = holdall.Table("prices.bcolz")',
     "Table.set_meta_file": 'table = holdall.Table.create("a.blz", {"a": "i4"}, "blz_rfc")',
 }

@@ -168,8 +168,8 @@ class Table(Pickled, _native.Table):
         Only CTables have nulls. Reads return what is stored in such rows; Arrow streams have them as
         nulls. Raises ArgumentError if there is no such column, RangeError past the last row.
 
-            >>> table.nulls("price", 0, 2)
-            array([False,  True])
+            >>> table.nulls("v", 0, 2)
+            array([ True, False])
         """
         nulls = self._nulls(column, start, len(self) if stop is None else stop)
         return None if nulls is None else np.frombuffer(nulls, dtype=bool)
