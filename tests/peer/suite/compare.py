@@ -24,6 +24,8 @@ import holdall_c as h  # noqa: E402
 
 # Errors that name what holdall does not read: forms and codecs.
 NAMED = (h.E_UNSUPPORTED, h.E_CODEC)
+# Errors of tables that tests damage.
+DAMAGED = (h.E_FORMAT, h.E_MISSING)
 
 
 def run_tests(folder, files):
@@ -95,6 +97,15 @@ class Comparison:
         try:
             self.of_kind(path, theirs)
         except h.Error as e:
+            is_table = isinstance(theirs, blosc2.CTable)
+            if type(theirs).__name__.startswith("Remote") and e.status == h.E_TYPE:
+                # a store with the reference to a remote one, or to a table
+                self.found["references"] += 1
+                return None
+            if is_table and e.status in DAMAGED and "column" in e.message:
+                # python-blosc2 reads the other columns
+                self.found["tables with a damaged column, which is named"] += 1
+                return None
             kind = f"as {h.status_name(e.status)}" if is_readable(theirs) else "by both"
             if is_readable(theirs) and e.status not in NAMED:
                 return self.differ(path, e)
