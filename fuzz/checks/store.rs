@@ -87,10 +87,10 @@ fn table(folder: &Arc<dyn Folder>) {
         if column.array.store().has_objects() {
             let texts = column.array.texts(0, rows).inspect_err(refused);
             if let Ok(texts) = texts {
-                if let Some(of) = column.array.store().packed() {
-                    if let Ok(data) = packed::export(&texts, of).inspect_err(refused) {
-                        assert_eq!(data.len as u64, rows);
-                    }
+                if let Some(of) = column.array.store().packed()
+                    && let Ok(data) = packed::export(&texts, of).inspect_err(refused)
+                {
+                    assert_eq!(data.len as u64, rows);
                 }
                 assert_eq!(
                     (texts.ends.len(), texts.nulls.len()),
