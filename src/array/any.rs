@@ -19,6 +19,7 @@ use crate::dtype::numpy_meta::{ArrayMeta, Order, with_attrs};
 use crate::dtype::python_literal::Literal;
 use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
+use crate::io::journal::Session;
 use crate::io::{Folder, locate, object};
 use crate::options::{Opt, Options};
 use crate::progress::{Progress, Scope, Step, measured};
@@ -199,6 +200,21 @@ impl Array {
         }
         LinearArray::of_file(Bloscpack::open_in(folder, name, mode, options)?, options)
             .map(Array::linear)
+    }
+
+    /// Creates an array in a frame that is committed together with others.
+    pub fn create_member(
+        session: &Arc<Session>,
+        name: &OsStr,
+        new: &NewTiled,
+        options: &Options,
+    ) -> Result<Array> {
+        TiledArray::create_member(session, name, new, options).map(Array::from)
+    }
+
+    /// Opens an array in a frame for writing that is committed together with others.
+    pub fn open_member(session: &Arc<Session>, name: &OsStr, options: &Options) -> Result<Array> {
+        Array::of_frame(Frame::open_member(session, name, options)?, options)
     }
 
     /// Opens the array in a frame. A frame without an array metalayer is one dimension of items.

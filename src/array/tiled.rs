@@ -19,6 +19,7 @@ use crate::dtype::{Dtype, Kind};
 use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
 use crate::io::Folder;
+use crate::io::journal::Session;
 use crate::options::{Opt, Options};
 use crate::progress::Scope;
 use crate::superchunk::bloscpack::{Mode, Verified};
@@ -144,6 +145,18 @@ impl TiledArray {
     ) -> Result<TiledArray> {
         TiledArray::create_with(new, like, options, |frame, options| {
             Frame::create_in(folder, name, mode, frame, options)
+        })
+    }
+
+    /// Like [`TiledArray::create`], in a frame that is committed together with others.
+    pub fn create_member(
+        session: &Arc<Session>,
+        name: &OsStr,
+        new: &NewTiled,
+        options: &Options,
+    ) -> Result<TiledArray> {
+        TiledArray::create_with(new, None, options, |frame, options| {
+            Frame::create_member(session, name, frame, options)
         })
     }
 

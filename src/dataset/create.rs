@@ -114,16 +114,7 @@ pub fn in_folder<T>(
     options: &Options,
     make: impl FnOnce(&DatasetDir, &Arc<Session>) -> Result<T>,
 ) -> Result<T> {
-    // without a trailing slash
-    let it = locate::locate_for_change(Path::new(path).components().as_path().as_os_str())?;
-    let is_new = !it.folder.exists(&it.name)?;
-    if !is_new && it.folder.obstacle(&it.name)? != Some(io::A_FOLDER) {
-        let message =
-            "it is a file, which HOLDALL_REPLACE does not replace by a folder; rename or remove it";
-        return Err(fail!(Exists, "{}: {message}", it.folder.show(&it.name)));
-    }
-    it.folder.make_folder(&it.name)?;
-    let made = || {
+    in_new_folder(path, |above| {
         let dir = DatasetDir::local(path, options.follows_links())?;
         if !dir.path().is_empty() {
             return Err(fail!(
@@ -133,12 +124,29 @@ pub fn in_folder<T>(
             ));
         }
         let session = open_session(dir.folder(), options)?;
-        if is_new {
-            session.created_in(it.folder.clone());
-        }
+        above
+            .into_iter()
+            .for_each(|above| session.created_in(above));
         make(&dir, &session)
-    };
-    made().inspect_err(|_| {
+    })
+}
+
+/// Creates a container in a local folder, which is created if it does not exist: `make` then gets
+/// the folder above.
+pub fn in_new_folder<T>(
+    path: &OsStr,
+    make: impl FnOnce(Option<Arc<dyn Folder>>) -> Result<T>,
+) -> Result<T> {
+    // without a trailing slash
+    let it = locate::locate_for_change(Path::new(path).components().as_path().as_os_str())?;
+    let is_new = !it.folder.exists(&it.name)?;
+    if !is_new && it.folder.obstacle(&it.name)? != Some(io::A_FOLDER) {
+        let message =
+            "it is a file, which HOLDALL_REPLACE does not replace by a folder; rename or remove it";
+        return Err(fail!(Exists, "{}: {message}", it.folder.show(&it.name)));
+    }
+    it.folder.make_folder(&it.name)?;
+    make(is_new.then(|| it.folder.clone())).inspect_err(|_| {
         if is_new {
             let _ = it.folder.remove_folder(&it.name);
         }

@@ -112,6 +112,8 @@ pub type Members = Arc<dyn Fn(&OsStr) -> bool + Send + Sync>;
 pub const SUFFIX: &str = ".holdall-journal";
 /// Suffix of a new file's name until it replaces the old one.
 pub const NEW: &str = ".holdall-new";
+/// Suffix of the name of a new container's file until the first commit.
+pub const PART: &str = ".holdall-part";
 
 impl Container {
     /// Creates a container of the files of one name with these prefixes.
@@ -202,7 +204,8 @@ impl Container {
     fn journal(&self) -> OsString {
         beside("", &self.main, SUFFIX)
     }
-    fn has(&self, name: &OsStr) -> bool {
+    /// Returns whether a file of this name belongs to the container.
+    pub fn has(&self, name: &OsStr) -> bool {
         self.prefixes.iter().any(|p| self.name(p) == name)
             || self.members.as_ref().is_some_and(|f| f(name))
     }

@@ -9,6 +9,7 @@ use super::views::{FileBefore, SwapFolder};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Access, File, Folder};
 use crate::parallel;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -204,7 +205,7 @@ impl<'a> Snapshot<'a> {
             self.check_journal(&self.container.main)?;
             return Ok(folder.clone());
         };
-        let mut swapped = Vec::new();
+        let (mut swapped, mut in_place) = (Vec::new(), BTreeMap::new());
         for e in &hot.entries {
             check_swapped_files(&**folder, hot, e)?;
             match e {
@@ -212,12 +213,17 @@ impl<'a> Snapshot<'a> {
                     name, to: Some(to), ..
                 } => swapped.push((to.clone(), Some(name.clone()))),
                 Entry::Swap { name, to: None, .. } => swapped.push((name.clone(), None)),
-                Entry::Undo { .. } => {
-                    return Err(fail!(
-                        Format,
-                        "{}: this journal changes files of a folder in place, which is invalid",
-                        hot.file.name()
-                    ));
+                Entry::Undo {
+                    name, size: None, ..
+                } => swapped.push((name.clone(), None)),
+                Entry::Undo {
+                    name,
+                    size: Some(size),
+                    ..
+                } => {
+                    if !in_place.contains_key(name) {
+                        in_place.insert(name.clone(), self.before(name, *size)?);
+                    }
                 }
             }
         }
@@ -226,6 +232,7 @@ impl<'a> Snapshot<'a> {
             container: self.container.clone(),
             nonce: hot.nonce,
             swapped,
+            in_place,
         }))
     }
 

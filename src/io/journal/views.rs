@@ -8,18 +8,20 @@ use crate::error::{Result, Status, fail};
 use crate::io::lock::Lock;
 use crate::io::{Access, File, Folder, parent, read_only};
 use crate::slice::SliceExt;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A folder whose files are being swapped. Files may be opened long after the swap.
+/// A folder whose files are being changed. Files may be opened long after the change.
 pub struct SwapFolder {
     pub container: Container,
     /// The nonce of the journal of the swap.
     pub nonce: u64,
     /// Final names in ascending order, each with the temporary name; `None` if the file is removed.
     pub swapped: Vec<(OsString, Option<OsString>)>,
+    /// The files that are changed in place, in their state before the change.
+    pub in_place: BTreeMap<OsString, Arc<dyn File>>,
 }
 
 impl SwapFolder {
@@ -56,6 +58,9 @@ impl SwapFolder {
 
 impl Folder for SwapFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
+        if let Some(file) = self.in_place.get(name) {
+            return Ok(file.clone());
+        }
         let removed = Err(fail!(
             Missing,
             "{}: the last commit has no such file",
@@ -83,6 +88,9 @@ impl Folder for SwapFolder {
     }
 
     fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
+        if let Some(file) = self.in_place.get(name) {
+            return Ok(Some(file.identity()));
+        }
         self.ask(
             name,
             Ok(None),

@@ -9,7 +9,7 @@ use super::header::ENTRY;
 use crate::alloc;
 use crate::blosc;
 use crate::error::Result;
-use crate::io::journal::{self, Container, Session};
+use crate::io::journal::{self, Container, PART, Session};
 use crate::io::{File, Folder, beside};
 use crate::options::{Opt, Options};
 use crate::parallel::ordered::{self, ConsumerThread};
@@ -196,5 +196,5 @@ pub fn shown(container: &Container) -> String {
 
 /// Returns the name of the part file.
 pub fn part_name(c: &Container) -> OsString {
-    beside("", &c.main, ".holdall-part")
+    beside("", &c.main, PART)
 }

@@ -24,7 +24,7 @@ use crate::alloc;
 use crate::blosc;
 use crate::checksum::crc32;
 use crate::error::{Result, fail};
-use crate::io::journal::{Change, SAMPLE_BYTES, Sample, Session};
+use crate::io::journal::{Change, SAMPLE_BYTES, Sample};
 use crate::io::{self, Access, File, read_buffer};
 use crate::slice::SliceExt;
 use crate::superchunk::buffer_pool::BufferPool;
@@ -39,10 +39,25 @@ impl FrameWriter {
     /// left it. If that is not certain, this handle refuses to continue; the next open finds a
     /// consistent file.
     pub(super) fn commit(&mut self) -> Result<()> {
+        if !self.prepare_commit()? {
+            return Ok(());
+        }
+        let files = &self.reader.files;
+        match (files.storage.sparse, self.moves(), files.is_new()) {
+            (true, ..) => self.commit_folder(),
+            (_, true, _) => self.rewrite(),
+            (.., true) => self.publish_new(),
+            _ => self.commit_in_file(),
+        }
+    }
+
+    /// Writes pending content, and checks that the frame may be committed. Returns false if there is
+    /// nothing to commit.
+    pub(super) fn prepare_commit(&mut self) -> Result<bool> {
         self.flush()?;
         self.buffers = BufferPool::default();
         if !self.changed {
-            return Ok(());
+            return Ok(false);
         }
         let FrameReader { layout, files, .. } = &self.reader;
         files.session()?.check_commit()?;
@@ -63,16 +78,15 @@ impl FrameWriter {
             false => 0,
         };
         self.reader.compute_missing_checksums(complete)?;
+        Ok(true)
+    }
+
+    /// Returns whether the next commit moves the chunks or the trailer of a frame in one file.
+    pub(super) fn moves(&self) -> bool {
         let FrameReader { layout, files, .. } = &self.reader;
         // without chunks, the reference library expects the trailer directly after the header
         let is_bare = layout.entries.is_empty() && self.next > 0;
-        let moves = !files.storage.sparse && (layout.header.len() != files.base || is_bare);
-        match (files.storage.sparse, moves, files.is_new()) {
-            (true, ..) => self.commit_folder(),
-            (_, true, _) => self.rewrite(),
-            (.., true) => self.publish_new(),
-            _ => self.commit_in_file(),
-        }
+        !files.storage.sparse && (layout.header.len() != files.base || is_bare)
     }
 
     // ---- contiguous frames
@@ -178,7 +192,12 @@ impl FrameWriter {
     }
 
     /// Continues from the new commit.
-    fn continue_from(&mut self, file: Arc<dyn File>, header: Header, parts: EncodedParts) {
+    pub(super) fn continue_from(
+        &mut self,
+        file: Arc<dyn File>,
+        header: Header,
+        parts: EncodedParts,
+    ) {
         let FrameReader { layout, files, .. } = &mut self.reader;
         files.last = Committed::new(parts.head, parts.index_and_trailer, header.frame_len);
         files.set_main(file);
@@ -303,7 +322,11 @@ impl FrameReader {
 
 impl FrameLayout {
     /// Encodes header, index and trailer for the current chunks, which have `cbytes` bytes.
-    fn encode_parts(&self, slots: &[IndexSlot], cbytes: u64) -> Result<(Header, EncodedParts)> {
+    pub(super) fn encode_parts(
+        &self,
+        slots: &[IndexSlot],
+        cbytes: u64,
+    ) -> Result<(Header, EncodedParts)> {
         let mut header = self.header.clone();
         header.cbytes = cbytes;
         if header.sparse {
@@ -350,7 +373,7 @@ impl FrameLayout {
         Ok(chunk)
     }
 
-    fn slots(&self) -> Result<Vec<IndexSlot>> {
+    pub(super) fn slots(&self) -> Result<Vec<IndexSlot>> {
         let mut slots = alloc::with_capacity(self.entries.len())?;
         slots.extend(self.entries.iter().map(|e| e.slot));
         Ok(slots)
@@ -360,6 +383,23 @@ impl FrameLayout {
 impl FrameFiles {
     /// Writes index and trailer at offset `next` after the header, then the header.
     fn switch_header(&self, next: u64, frame_len: u64, parts: &EncodedParts) -> Result<()> {
+        self.write_end(next, parts)?;
+        self.write_header(&**self.main()?, &parts.head)?;
+        self.remove_after(frame_len);
+        Ok(())
+    }
+
+    /// Removes what failed commits have left after the frame.
+    pub(super) fn remove_after(&self, frame_len: u64) {
+        if let Some(file) = &self.main
+            && file.size().is_ok_and(|n| n > frame_len)
+        {
+            let _ = file.set_size(frame_len);
+        }
+    }
+
+    /// Writes index and trailer at offset `next` after the header, and syncs them and the chunks.
+    pub(super) fn write_end(&self, next: u64, parts: &EncodedParts) -> Result<()> {
         let (file, session) = (self.main()?, self.session()?);
         let end = self.base.saturating_add(next);
         if let Err(e) = file
@@ -373,11 +413,6 @@ impl FrameFiles {
                 let _ = file.set_size(end);
             }
             return Err(e);
-        }
-        self.write_header(&**file, &parts.head)?;
-        // the commit is done; leftovers of a failed commit after it can be removed
-        if file.size().is_ok_and(|n| n > frame_len) {
-            let _ = file.set_size(frame_len);
         }
         Ok(())
     }
@@ -420,14 +455,23 @@ impl FrameFiles {
 
     /// Completes the temporary file and makes it the frame.
     fn publish_new(&self, next: u64, frame_len: u64, parts: &EncodedParts) -> Result<()> {
+        self.complete_new(next, frame_len, parts)?;
+        self.session()?.swap_in(&self.storage.temporary_file())
+    }
+
+    /// Completes the temporary file and syncs it.
+    pub(super) fn complete_new(
+        &self,
+        next: u64,
+        frame_len: u64,
+        parts: &EncodedParts,
+    ) -> Result<()> {
         let file = self.main()?;
         file.write_at(self.base.saturating_add(next), &parts.index_and_trailer)?;
         file.write_at(0, &parts.head)?;
         // remove leftovers of a failed write
         file.set_size(frame_len)?;
-        let session = self.session()?;
-        session.sync(&**file)?;
-        session.swap_in(&self.storage.temporary_file())
+        self.session()?.sync(&**file)
     }
 
     /// Syncs chunk files that were written, and their names.
@@ -470,7 +514,7 @@ impl FrameFiles {
                 .folder
                 .open(&self.storage.main(), Access::Write)
                 .unwrap_or_else(|_| {
-                    self.session.iter().for_each(Session::mark_broken);
+                    self.session.iter().for_each(|s| s.mark_broken());
                     file
                 }),
             false => file,

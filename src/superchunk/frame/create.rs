@@ -8,6 +8,7 @@ use super::storage::FrameStorage;
 use super::write::FrameWriter;
 use crate::blosc::{Params, Target};
 use crate::error::{Result, fail};
+use crate::io::journal::Session;
 use crate::io::{Folder, locate};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
@@ -83,6 +84,19 @@ impl FrameWriter {
         )
     }
 
+    /// Creates a frame in one file of a container that commits several frames together.
+    pub(super) fn create_member(
+        session: &Arc<Session>,
+        name: &OsStr,
+        new: &NewFrame,
+        options: &Options,
+    ) -> Result<FrameWriter> {
+        let storage = FrameStorage::of_member(session, name);
+        check_options(&storage, options)?;
+        storage.folder.remove_if_there(&storage.temporary_file())?;
+        FrameWriter::create_with(storage, session.clone(), new, options)
+    }
+
     fn create_at(
         storage: FrameStorage,
         mode: Mode,
@@ -90,17 +104,20 @@ impl FrameWriter {
         options: &Options,
     ) -> Result<FrameWriter> {
         let mode = mode.creating()?;
-        options.only("creating a frame", &[OPEN_OPTIONS, WRITE_OPTIONS].concat())?;
-        if options.given(Opt::At).is_some_and(|at| at > 0) {
-            return Err(fail!(
-                Unsupported,
-                "{}: a frame inside a larger file is read-only",
-                storage.show()
-            ));
-        }
+        check_options(&storage, options)?;
         refuse_foreign_files(&storage)?;
-        let header = new.header()?;
+        new.header()?;
         let session = storage.open_session(mode, options)?;
+        FrameWriter::create_with(storage, session, new, options)
+    }
+
+    fn create_with(
+        storage: FrameStorage,
+        session: Arc<Session>,
+        new: &NewFrame,
+        options: &Options,
+    ) -> Result<FrameWriter> {
+        let header = new.header()?;
         let mut reader = FrameReader::new(&storage, header, options);
         reader.layout.checksums = requested_checksums(options)?.unwrap_or(true);
         reader.files.base = reader.layout.header.len();
@@ -148,6 +165,19 @@ impl NewFrame<'_> {
         header.encode()?;
         Ok(header)
     }
+}
+
+/// Returns an error if no frame can be created with these options.
+fn check_options(storage: &FrameStorage, options: &Options) -> Result<()> {
+    options.only("creating a frame", &[OPEN_OPTIONS, WRITE_OPTIONS].concat())?;
+    if options.given(Opt::At).is_some_and(|at| at > 0) {
+        return Err(fail!(
+            Unsupported,
+            "{}: a frame inside a larger file is read-only",
+            storage.show()
+        ));
+    }
+    Ok(())
 }
 
 /// Records the folder that was created for a frame. Removes it if creating the frame failed.

@@ -34,7 +34,7 @@ pub struct FrameFiles {
     pub(super) may_grow: bool,
     /// None if the frame is open for reading.
     // Must be the last field: the lock must outlive the cleanup of the other fields.
-    pub(super) session: Option<Session>,
+    pub(super) session: Option<Arc<Session>>,
 }
 
 impl FrameFiles {
@@ -56,7 +56,7 @@ impl FrameFiles {
     /// Returns the session of a frame that is open for writing.
     pub(super) fn session(&self) -> Result<&Session> {
         self.session
-            .as_ref()
+            .as_deref()
             .ok_or_else(|| fail!(State, "{}: it was opened for reading", self.storage.show()))
     }
 

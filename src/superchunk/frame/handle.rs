@@ -9,6 +9,7 @@ use super::storage::FrameStorage;
 use super::write::FrameWriter;
 use crate::blosc::Params;
 use crate::error::{Error, Result, fail};
+use crate::io::journal::Session;
 use crate::io::{Folder, locate, object};
 use crate::options::Options;
 use crate::progress::Progress;
@@ -87,6 +88,22 @@ impl Frame {
         options: &Options,
     ) -> Result<Frame> {
         FrameWriter::create_in(folder, name, mode, new, options).map(Frame::Writer)
+    }
+
+    /// Opens a frame for writing that is committed together with others, by
+    /// [`commit_all`](super::commit_all).
+    pub fn open_member(session: &Arc<Session>, name: &OsStr, options: &Options) -> Result<Frame> {
+        FrameWriter::open_member(session, name, options).map(Frame::Writer)
+    }
+
+    /// Creates such a frame.
+    pub fn create_member(
+        session: &Arc<Session>,
+        name: &OsStr,
+        new: &NewFrame,
+        options: &Options,
+    ) -> Result<Frame> {
+        FrameWriter::create_member(session, name, new, options).map(Frame::Writer)
     }
 
     // ---- parts
@@ -185,6 +202,14 @@ impl Frame {
     /// Does the frame store checksums of its chunks?
     pub fn has_checksums(&self) -> bool {
         self.layout().checksums
+    }
+
+    /// Is there anything to commit?
+    pub fn is_changed(&self) -> bool {
+        match self {
+            Frame::Reader(_) => false,
+            Frame::Writer(writer) => writer.changed || !writer.pending.is_empty(),
+        }
     }
 
     /// Is the frame open for writing?

@@ -20,6 +20,7 @@
 //! - `open`, `create`, `repair`: open readers and writers. `detect`: distinguishes frames from
 //!   other formats.
 //! - `handle`: a [`Frame`] is a reader or a writer. `content`, `copy`: its operations.
+//! - `group`: commits of several frames together.
 //! - `chunks`: implements the `Chunks` trait, through which arrays use a frame.
 //!
 //! A writer never overwrites data of the last commit, except the header. It writes new chunks after
@@ -37,6 +38,7 @@ mod detect;
 mod edit;
 mod encode;
 mod files;
+mod group;
 mod handle;
 pub mod header;
 pub mod index;
@@ -65,6 +67,7 @@ mod write_parallel;
 
 pub use create::NewFrame;
 pub use detect::{for_opening, header_at, header_in, is_at, is_frame, take_requested_params};
+pub use group::{commit_all, create_all};
 pub use handle::Frame;
 pub use repair::repair;
 #[cfg(any(test, feature = "internals"))]

@@ -18,9 +18,10 @@ use super::write::FrameWriter;
 use crate::alloc;
 use crate::blosc;
 use crate::error::{Error, Result, fail};
-use crate::io::journal::{Mode, Snapshot};
+use crate::io::journal::{self, Mode, Session, Snapshot};
 use crate::io::{Access, File, read_buffer};
 use crate::options::{CHUNK_WRITE_OPTIONS, Opt, Options};
+use std::ffi::OsStr;
 use std::sync::Arc;
 
 impl FrameReader {
@@ -201,11 +202,7 @@ impl FrameReader {
 impl FrameWriter {
     /// Opens an existing frame for writing.
     pub(super) fn open(storage: &FrameStorage, options: &Options) -> Result<FrameWriter> {
-        let options = &options.applying(
-            "opening a frame for writing",
-            &[OPEN_OPTIONS, WRITE_OPTIONS].concat(),
-            CHUNK_WRITE_OPTIONS,
-        )?;
+        let options = &options_for_writing(options)?;
         if options.given(Opt::At).is_some_and(|at| at > 0) {
             return Err(fail!(
                 Unsupported,
@@ -214,6 +211,27 @@ impl FrameWriter {
             ));
         }
         let session = storage.open_session(Mode::Append, options)?;
+        FrameWriter::open_with(storage, session, options)
+    }
+
+    /// Opens a frame in one file of a container that commits several frames together.
+    pub(super) fn open_member(
+        session: &Arc<Session>,
+        name: &OsStr,
+        options: &Options,
+    ) -> Result<FrameWriter> {
+        let storage = FrameStorage::of_member(session, name);
+        // a program that changed the frame alone may have been interrupted
+        journal::recover_and_clean(&storage.container(), session.is_durable())?;
+        let options = options_for_writing(options)?;
+        FrameWriter::open_with(&storage, session.clone(), &options)
+    }
+
+    fn open_with(
+        storage: &FrameStorage,
+        session: Arc<Session>,
+        options: &Options,
+    ) -> Result<FrameWriter> {
         let main = storage.folder.open(&storage.main(), Access::Write)?;
         let reader = FrameReader::load(storage, main, options)?;
         reader.verify_if_requested()?;
@@ -260,4 +278,12 @@ impl FrameWriter {
         (layout.params, self.changed) = (Ok(params), true);
         Ok(())
     }
+}
+
+fn options_for_writing(options: &Options) -> Result<Options> {
+    options.applying(
+        "opening a frame for writing",
+        &[OPEN_OPTIONS, WRITE_OPTIONS].concat(),
+        CHUNK_WRITE_OPTIONS,
+    )
 }

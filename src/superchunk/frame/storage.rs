@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::Result;
-use crate::io::journal::{self, Container, Mode, Session};
+use crate::io::journal::{self, Container, Mode, PART, Session};
 use crate::io::{Folder, beside};
 use crate::options::Options;
 use std::ffi::{OsStr, OsString};
@@ -117,16 +117,26 @@ impl FrameStorage {
 
     /// Returns the temporary file that holds the chunks of a new frame until the first commit.
     pub fn temporary_file(&self) -> OsString {
-        beside("", &self.main(), ".holdall-part")
+        beside("", &self.main(), PART)
+    }
+
+    /// Returns the location of a frame in one file of a container that commits several frames
+    /// together.
+    pub fn of_member(session: &Session, name: &OsStr) -> FrameStorage {
+        FrameStorage {
+            folder: session.container().folder.clone(),
+            name: name.into(),
+            sparse: false,
+        }
     }
 
     /// Opens the session of a writer and removes the leftovers of an interrupted one.
-    pub fn open_session(&self, mode: Mode, options: &Options) -> Result<Session> {
+    pub fn open_session(&self, mode: Mode, options: &Options) -> Result<Arc<Session>> {
         let session = Session::open(self.container(), self.show(), mode, options)?;
         if !self.sparse {
             self.folder.remove_if_there(&self.temporary_file())?;
         }
-        Ok(session)
+        Ok(Arc::new(session))
     }
 
     /// Returns the name for messages.

@@ -13,6 +13,7 @@ use crate::io::journal::Session;
 use crate::superchunk::block_checksums;
 use crate::superchunk::buffer_pool::BufferPool;
 use crate::superchunk::chunks::{Encoded, Fill};
+use std::sync::Arc;
 
 /// The writer of a frame, with everything that changed since the last commit. It reads its own
 /// changes.
@@ -90,7 +91,7 @@ impl FrameReader {
 
 impl FrameWriter {
     /// Starts to write the frame of `reader`.
-    pub(super) fn new(mut reader: FrameReader, session: Session) -> FrameWriter {
+    pub(super) fn new(mut reader: FrameReader, session: Arc<Session>) -> FrameWriter {
         reader.files.session = Some(session);
         let header_len = reader.files.last.header.len() as u64;
         let mut writer = FrameWriter {
