@@ -18,12 +18,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Files of a folder that a commit or an append of any tool changes, in the folder of an array or
 /// frame and in those of the columns of a table.
-const CHANGED_FILES: [&str; 5] = [
+const CHANGED_FILES: [&str; 8] = [
     "meta/sizes",
     "meta/storage",
     "__attrs__",
     "__rootdirs__",
     "chunks.b2frame",
+    "_meta.b2f",
+    "_valid_rows.b2nd",
+    "_vlmeta.b2f",
 ];
 /// A file that changed this recently may change again without another time stamp.
 const GRANULARITY: Duration = Duration::from_millis(50);

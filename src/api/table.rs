@@ -144,7 +144,7 @@ impl Table {
     ///
     /// `columns` has the name and the dtype of each column, see [`Array::create`]. The dtype
     /// `"('<f4', (3,))"` gives rows of that shape. The formats of tables are [`Format::Bcolz`],
-    /// [`Format::Blz`] and [`Format::BlzRfc`].
+    /// [`Format::Blz`], [`Format::BlzRfc`] and [`Format::CTable`], whose path ends in `.b2d`.
     pub fn create(
         location: impl Into<Location>,
         format: Format,

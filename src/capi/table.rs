@@ -205,11 +205,11 @@ fn columns<'a>(spec: &holdall_table_spec) -> Result<Vec<(&'a str, Dtype)>> {
 /// Returns the format of a new table.
 fn table_format(constant: holdall_format) -> Result<Format> {
     match format(constant)? {
-        format @ (Format::Bcolz | Format::Blz | Format::BlzRfc) => Ok(format),
+        format @ (Format::Bcolz | Format::Blz | Format::BlzRfc | Format::CTable) => Ok(format),
         _ => Err(fail!(
             Unsupported,
-            "format: not a format of tables (expected HOLDALL_FORMAT_BCOLZ, _BLZ or _BLZ_RFC, \
-             found {constant})"
+            "format: not a format of tables (expected HOLDALL_FORMAT_BCOLZ, _BLZ, _BLZ_RFC or \
+             _CTABLE, found {constant})"
         )),
     }
 }
@@ -218,14 +218,14 @@ fn table_format(constant: holdall_format) -> Result<Format> {
 ///
 /// - mode: HOLDALL_CREATE, or HOLDALL_REPLACE: the first commit replaces a table of the same
 ///   layout.
-/// - spec->format: see docs/choosing.md.
-/// - Set HOLDALL_OPT_EXPECTED_ROWS: without it chunks have 16 KiB (_BLZ: 4 KiB).
+/// - spec->format: see docs/choosing.md. The path of HOLDALL_FORMAT_CTABLE ends in ".b2d".
+/// - Set HOLDALL_OPT_EXPECTED_ROWS: without it chunks have 16 KiB (_BLZ: 4 KiB, _CTABLE: 4 MiB).
 ///
 /// Returns:
 /// - HOLDALL_E_EXISTS: the path exists, or a name is repeated.
 /// - HOLDALL_E_ARGUMENT: no columns, or an invalid name.
 /// - HOLDALL_E_TYPE: unknown dtype.
-/// - HOLDALL_E_UNSUPPORTED: Python objects, or another format.
+/// - HOLDALL_E_UNSUPPORTED: a dtype that the format does not have, or another format.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_create(

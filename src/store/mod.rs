@@ -3,6 +3,7 @@
 //!
 //! - [`tree`]: finds the nodes, each with the file that it is stored in.
 //! - [`embedded`]: nodes inside of the frame `embed.b2e`.
+//! - [`table_files`]: the files of a CTable, which are committed together.
 //! - [`path`]: paths that continue after the name of a store, such as `x.b2z/group/a`.
 //!
 //! A node is named by its path, which begins with a slash. Which nodes exist is specified by what
@@ -12,6 +13,7 @@
 pub mod embedded;
 pub mod path;
 mod repair;
+pub mod table_files;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -23,6 +25,7 @@ pub use verify::verify;
 
 use crate::error::{Result, fail};
 use crate::format::Format;
+use crate::io::journal::Snapshot;
 use crate::io::one_file::OneFile;
 use crate::io::zip::ZipFolder;
 use crate::io::{Access, Folder, locate};
@@ -35,6 +38,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::sync::Arc;
+use table_files::TableFiles;
 
 /// Fixed metalayers of the frame of a store. `b2embed` marks a `.b2e` file; the others, the frame
 /// `embed.b2e` of a folder or archive.
@@ -44,6 +48,8 @@ const MARKS: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
 pub struct Store {
     format: Format,
     root: Root,
+    /// The folder as the last commit of the CTable in it left it, if another one is in progress.
+    view: Option<Arc<dyn Folder>>,
     /// All nodes by path, those inside of tables included.
     nodes: BTreeMap<String, Node>,
     /// The frame `embed.b2e`.
@@ -88,7 +94,19 @@ pub fn is_embedded(header: &Header) -> bool {
 
 /// Returns whether a folder holds a store.
 pub fn is_store(folder: &Arc<dyn Folder>) -> Result<bool> {
-    folder.exists(OsStr::new(EMBED))
+    let embed = OsStr::new(EMBED);
+    let in_view = |view: Option<Arc<dyn Folder>>| view.map_or(Ok(false), |view| view.exists(embed));
+    Ok(folder.exists(embed)? || in_view(view(folder)?)?)
+}
+
+/// Returns a folder as the last commit of the CTable in it left it, if another one is in progress.
+fn view(folder: &Arc<dyn Folder>) -> Result<Option<Arc<dyn Folder>>> {
+    if folder.is_store() {
+        return Ok(None);
+    }
+    let table = TableFiles::new(folder, "").container();
+    let view = Snapshot::read(&table, |snapshot| snapshot.folder())?;
+    Ok((!Arc::ptr_eq(&view, folder)).then_some(view))
 }
 
 /// Returns the format of the store at a path that is no frame, if it is one.
@@ -148,7 +166,7 @@ impl Store {
             );
         }
         if name.is_empty() && !folder.exists(name)? && is_store(folder)? {
-            return Store::in_folder(Format::B2d, Root::Folder(folder.clone()), folder, options);
+            return Store::open_folder(folder, options);
         }
         let embed = open_embed(folder, name, options)?;
         if !is_embedded(embed.header()) {
@@ -162,9 +180,15 @@ impl Store {
         Ok(Store {
             format: Format::B2e,
             root: Root::Folder(Arc::new(OneFile::new(folder.clone(), name.to_owned()))),
+            view: None,
             nodes,
             embed,
         })
+    }
+
+    /// Opens the store whose files are in a folder.
+    pub fn open_folder(folder: &Arc<dyn Folder>, options: &Options) -> Result<Store> {
+        Store::in_folder(Format::B2d, Root::Folder(folder.clone()), folder, options)
     }
 
     fn in_folder(
@@ -180,10 +204,13 @@ impl Store {
                 folder.show(OsStr::new(""))
             ));
         }
+        let view = view(folder)?;
+        let folder = view.as_ref().unwrap_or(folder);
         let embed = open_embed(folder, OsStr::new(EMBED), options)?;
         let mut store = Store {
             format,
             root,
+            view: view.clone(),
             nodes: tree::embedded_nodes(&embed)?,
             embed,
         };
@@ -218,10 +245,18 @@ impl Store {
         if !self.nodes.contains_key(&manifest) {
             return Ok(false);
         }
-        let NodeLocation::Folder(folder) = self.locate_in(&manifest)? else {
-            return Ok(false);
+        let meta = match self.node(&manifest)?.1 {
+            Node::File(name) if self.format == Format::B2d => {
+                let files = TableFiles::new(&self.folder()?, root);
+                Snapshot::read(&files.container(), |snapshot| {
+                    open_embed(&snapshot.folder()?, name, options)
+                })?
+            }
+            _ => match self.locate_in(&manifest)? {
+                NodeLocation::Folder(folder) => open_embed(&folder, OsStr::new(""), options)?,
+                NodeLocation::Path(_) => return Ok(false),
+            },
         };
-        let meta = open_embed(&folder, OsStr::new(""), options)?;
         // the text "ctable" as MessagePack
         Ok(meta.meta("kind")? == Some(b"\xa6ctable"))
     }
@@ -243,6 +278,15 @@ impl Store {
                 table = Some(path);
             }
             Some((path.as_str(), node))
+        })
+    }
+
+    /// Returns the paths of all nodes that are files, those inside of tables included, with the names
+    /// of the files.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &OsStr)> {
+        self.nodes.iter().filter_map(|(path, node)| match node {
+            Node::File(name) => Some((path.as_str(), name.as_os_str())),
+            _ => None,
         })
     }
 
@@ -276,7 +320,7 @@ impl Store {
     pub fn locate(&self, path: &str) -> Result<NodeLocation> {
         let (path, node) = self.node(path)?;
         match (&self.root, node) {
-            (Root::Path(root), Node::File(name)) => {
+            (Root::Path(root), Node::File(name)) if self.view.is_none() => {
                 let mut file = root.clone();
                 file.push("/");
                 file.push(name);
@@ -291,10 +335,14 @@ impl Store {
         let (path, node) = self.node(path)?;
         let refuse = |what: &str| Err(fail!(Unsupported, "{}: {what}", self.show(path)));
         match node {
-            Node::File(name) => Ok(NodeLocation::Folder(Arc::new(OneFile::new(
-                self.folder()?,
-                name.clone(),
-            )))),
+            Node::File(name) => {
+                let folder = match &self.view {
+                    Some(view) => view.clone(),
+                    None => self.folder()?,
+                };
+                let file = OneFile::new(folder, name.clone());
+                Ok(NodeLocation::Folder(Arc::new(file)))
+            }
             Node::Embedded(range) => {
                 let folder = EmbeddedFolder::new(&self.embed, self.show(path), range)?;
                 Ok(NodeLocation::Folder(Arc::new(folder)))
@@ -317,7 +365,8 @@ impl Store {
         }
     }
 
-    fn folder(&self) -> Result<Arc<dyn Folder>> {
+    /// Returns the folder with the files of the store.
+    pub fn folder(&self) -> Result<Arc<dyn Folder>> {
         match &self.root {
             Root::Path(path) => locate::folder(path),
             Root::Folder(folder) => Ok(folder.clone()),

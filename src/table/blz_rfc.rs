@@ -121,7 +121,7 @@ pub(super) fn open(dir: &DatasetDir, config: &ReadConfig, options: &Options) -> 
         rows,
         columns,
         attrs,
-        writer: Some(writer),
+        writer: Some(super::write::Writer::Dataset(Box::new(writer))),
         format: None,
     })
 }

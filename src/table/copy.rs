@@ -165,7 +165,7 @@ impl<A: AsRef<Array>> Table<A> {
 impl Table {
     /// Appends all rows of a table with the same columns. On failure none is appended.
     pub fn append_table(&mut self, from: &Table) -> Result<()> {
-        let limit = self.writer()?.options.memory_limit();
+        let limit = self.writer()?.options().memory_limit();
         let names = |table: &Table| -> Vec<(String, String)> {
             let columns = table.columns.iter();
             let name = |c: &Column<Array>| (c.name.clone(), c.array.dtype_text());

@@ -24,7 +24,7 @@ impl<A: AsRef<Array>> Table<A> {
     pub fn meta_file(&self, name: &str) -> Result<Option<Vec<u8>>> {
         match (&self.writer, self.pending(), self.stored()) {
             (Some(writer), Some(table), _) => {
-                table.meta_files.read(name, writer.options.memory_limit())
+                table.meta_files.read(name, writer.options().memory_limit())
             }
             (_, _, Some(store)) => store.meta_file(name),
             _ => MetaFiles::default().read(name, 0),
@@ -33,7 +33,7 @@ impl<A: AsRef<Array>> Table<A> {
 
     /// Returns the metadata of a table that is open for writing.
     fn pending(&self) -> Option<&BlzRfcTable> {
-        self.writer.as_ref()?.rfc_table.as_ref()
+        self.writer.as_ref()?.dataset()?.rfc_table.as_ref()
     }
 
     /// Returns a column, which has the files of the table.
@@ -46,7 +46,10 @@ impl<A: AsRef<Array>> Table<A> {
 impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
     /// Sets the bytes of a file, or removes it. The commit writes it with all other changes.
     pub fn meta_file_set(&mut self, name: &str, bytes: Option<&[u8]>) -> Result<()> {
-        let rfc_table = self.writer()?.rfc_table.as_mut();
+        let rfc_table = self
+            .writer()?
+            .dataset_mut()
+            .and_then(|w| w.rfc_table.as_mut());
         match rfc_table {
             Some(table) => table.meta_files.set(name, bytes),
             None => Err(fail!(
@@ -64,7 +67,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         name: &str,
         bytes: Option<&[u8]>,
     ) -> Result<()> {
-        if self.writer()?.rfc_table.is_some() {
+        if self.pending().is_some() {
             return Err(fail!(
                 Unsupported,
                 "{}: columns in the BLZ RFC layout have no files in meta; those belong to the table",

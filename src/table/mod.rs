@@ -24,7 +24,7 @@ pub use repair::repair;
 #[cfg(any(test, feature = "internals"))]
 pub use repair::{Repaired, repair_at};
 
-use self::write::TableWriter;
+use self::write::Writer;
 use crate::alloc;
 use crate::array::Array;
 use crate::array::store::Store;
@@ -59,7 +59,7 @@ pub struct Table<A = Array> {
     columns: Vec<Column<A>>,
     attrs: Attrs,
     /// Write state, if the table is open for writing.
-    writer: Option<TableWriter>,
+    writer: Option<Writer>,
     /// The format, if it is not that of the columns.
     format: Option<Format>,
 }

@@ -12,7 +12,7 @@ impl<A: AsRef<Array>> Table<A> {
     /// Returns the format.
     pub fn format(&self) -> Format {
         let stored = || self.columns.first().map(|c| c.array.as_ref().format());
-        let writer = self.writer.as_ref().map(|writer| writer.format);
+        let writer = self.writer.as_ref().map(super::write::Writer::format);
         self.format
             .or(writer)
             .or_else(stored)

@@ -8,12 +8,13 @@
 #![forbid(unsafe_code)]
 
 use super::blz_rfc::{self, BlzRfcTable};
+use super::ctable::{self, CTableWriter};
 use super::{Column, Table, names};
 use crate::array::{Array, NewLocation};
 use crate::dataset::array::ArrayFile;
 use crate::dataset::attrs::{Attrs, FILES};
 use crate::dataset::commit::{
-    FOLDERS, MAIN, TableMetadata, Writer, check_unchanged, commit_all, open_session, remove_array,
+    self, FOLDERS, MAIN, TableMetadata, check_unchanged, commit_all, open_session, remove_array,
     remove_field, snapshot, tidy,
 };
 use crate::dataset::create::{self, ArraySpec};
@@ -35,7 +36,53 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// The write state of a table: pending changes other than those of the columns, and the settings
+/// The write state of a table.
+pub(super) enum Writer {
+    Dataset(Box<TableWriter>),
+    CTable(Box<CTableWriter>),
+}
+
+impl Writer {
+    fn session(&self) -> &Session {
+        match self {
+            Writer::Dataset(writer) => &writer.session,
+            Writer::CTable(writer) => &writer.session,
+        }
+    }
+
+    pub fn options(&self) -> &Options {
+        match self {
+            Writer::Dataset(writer) => &writer.options,
+            Writer::CTable(writer) => &writer.options,
+        }
+    }
+
+    /// Returns the format of new columns.
+    pub fn format(&self) -> Format {
+        match self {
+            Writer::Dataset(writer) => writer.format,
+            Writer::CTable(_) => Format::CTable,
+        }
+    }
+
+    /// Returns the writer of a dataset, if it is one.
+    pub fn dataset(&self) -> Option<&TableWriter> {
+        match self {
+            Writer::Dataset(writer) => Some(writer),
+            Writer::CTable(_) => None,
+        }
+    }
+
+    /// Like [`Writer::dataset`], for a change.
+    pub fn dataset_mut(&mut self) -> Option<&mut TableWriter> {
+        match self {
+            Writer::Dataset(writer) => Some(writer),
+            Writer::CTable(_) => None,
+        }
+    }
+}
+
+/// The write state of a dataset: pending changes other than those of the columns, and the settings
 /// for new columns.
 pub(super) struct TableWriter {
     dir: DatasetDir,
@@ -91,7 +138,7 @@ pub(super) fn open(dir: &DatasetDir, options: &Options) -> Result<Table> {
     for (name, folder) in names {
         let open = || {
             let dir = dir.subdir(&folder)?;
-            let writer = Writer::new(&dir, Mode::Append, options, &session)?;
+            let writer = commit::Writer::new(&dir, Mode::Append, options, &session)?;
             let meta = Meta::read(&dir, config.memory_limit, !config.verify)?;
             ArrayFile::open_for_writing(&dir, meta, &config, options, writer)
         };
@@ -136,7 +183,7 @@ pub(super) fn open(dir: &DatasetDir, options: &Options) -> Result<Table> {
         rows,
         columns,
         attrs,
-        writer: Some(writer),
+        writer: Some(Writer::Dataset(Box::new(writer))),
         format: None,
     })
 }
@@ -243,6 +290,9 @@ pub(super) fn create(
     columns: &[NewColumn],
     options: &Options,
 ) -> Result<Table> {
+    if format == Format::CTable {
+        return ctable::create(to, mode, columns, options);
+    }
     create::check_request(mode, options)?;
     match to {
         NewLocation::Path(path) => create::in_folder(path, options, |dir, session| {
@@ -295,7 +345,7 @@ fn create_at(
         rows: 0,
         columns: Vec::new(),
         attrs: Attrs::default(),
-        writer: Some(writer),
+        writer: Some(Writer::Dataset(Box::new(writer))),
         format: None,
     };
     table.attrs.is_yaml = options.get(Opt::Yaml, 0) == 1;
@@ -593,7 +643,7 @@ fn file_of(array: &mut Array) -> Result<&mut ArrayFile> {
 }
 
 impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
-    pub(super) fn writer(&mut self) -> Result<&mut TableWriter> {
+    pub(super) fn writer(&mut self) -> Result<&mut Writer> {
         let error = fail!(State, "{}: it was opened for reading", self.name);
         let writer = self.writer.as_mut().ok_or(error)?;
         if let Some(column) = self.columns.iter().find(|c| c.array.as_ref().has_views()) {
@@ -604,7 +654,13 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
                 column.name
             ));
         }
-        writer.session.check().map(|()| writer)
+        writer.session().check().map(|()| writer)
+    }
+
+    /// Returns the writer of a dataset.
+    fn dataset_writer(&mut self) -> Result<&mut TableWriter> {
+        let writer = self.writer()?.dataset_mut();
+        writer.ok_or_else(|| fail!(State, "the table is not a dataset"))
     }
 
     /// Returns the number of rows after `rows` rows are added with these items. Fails if there are
@@ -716,7 +772,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
             if let Err(e) = change(i, column.array.as_mut()) {
                 // the columns before have other rows than this one
                 if let Some(writer) = self.writer.as_ref().filter(|_| i > 0) {
-                    writer.session.mark_broken();
+                    writer.session().mark_broken();
                 }
                 return Err(e.within(format_args!("column {:?}", column.name)));
             }
@@ -783,7 +839,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         self.insert_column(at, name, dtype, src, &options)
     }
 
-    fn insert_column(
+    pub(super) fn insert_column(
         &mut self,
         at: usize,
         name: &str,
@@ -792,6 +848,10 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         options: &Options,
     ) -> Result<()> {
         check_name(name)?;
+        let folder = match self.writer()? {
+            Writer::Dataset(_) => name.to_owned(),
+            Writer::CTable(_) => ctable::node_of(name),
+        };
         let (have, rows) = (self.columns.len(), self.rows);
         if at > have {
             return Err(fail!(
@@ -802,7 +862,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         if self
             .columns
             .iter()
-            .any(|c| c.name == name || c.folder == name)
+            .any(|c| c.name == name || c.folder == folder)
         {
             return Err(Error {
                 status: Status::Exists,
@@ -814,7 +874,10 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
             });
         }
         let make = || {
-            let mut array = self.writer()?.column(name, dtype, options)?.into_array()?;
+            let mut array = match self.writer()? {
+                Writer::Dataset(writer) => writer.column(name, dtype, options)?.into_array()?,
+                Writer::CTable(writer) => writer.column(at, name, dtype, options)?,
+            };
             match src {
                 Some(src) => array.append(0, rows, src)?,
                 None => {
@@ -828,7 +891,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         let array = A::from(array.map_err(|e| e.within(format_args!("column {name:?}")))?);
         let column = Column {
             name: name.to_owned(),
-            folder: name.to_owned(),
+            folder: folder.clone(),
             stored_rows: 0,
             array,
             nulls: None,
@@ -839,10 +902,11 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
             .iter()
             .map(|c| (c.name.clone(), c.folder.clone()))
             .collect();
-        names.push((name.to_owned(), name.to_owned()));
-        let writer = self.writer()?;
-        refuse_shared(&writer.dir, &names)?;
-        writer.names_changed = true;
+        names.push((name.to_owned(), folder));
+        if let Writer::Dataset(writer) = self.writer()? {
+            refuse_shared(&writer.dir, &names)?;
+            writer.names_changed = true;
+        }
         self.columns.insert(at, column);
         Ok(())
     }
@@ -851,8 +915,12 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
     /// column.
     fn options(&mut self) -> Result<Options> {
         let rows = self.rows;
-        let mut options = self.writer()?.options.clone();
-        let is_there = self.writer()?.last.is_some();
+        let mut options = self.writer()?.options().clone();
+        let is_there = match self.writer()? {
+            Writer::Dataset(writer) => writer.last.is_some(),
+            // each column has chunks of its own
+            Writer::CTable(_) => false,
+        };
         if let Some(first) = self.columns.first_mut().filter(|_| is_there) {
             let meta = &file_of(first.array.as_mut())?.meta;
             create::inherit_options(&mut options, meta, rows)?;
@@ -872,17 +940,20 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
             ));
         }
         let mut column = self.columns.remove(at);
+        if let Writer::CTable(writer) = self.writer()? {
+            return writer.column_removed(at, &column.folder);
+        }
         let file = file_of(column.array.as_mut())?;
         if let Some(chunks) = file.committed_files() {
             let folder = column.folder.clone();
             let chunk_dirs = file_of(column.array.as_mut())?.chunk_dirs();
-            self.writer()?.removed.push(RemovedColumn {
+            self.dataset_writer()?.removed.push(RemovedColumn {
                 folder,
                 chunks,
                 chunk_dirs,
             });
         }
-        self.writer()?.names_changed = true;
+        self.dataset_writer()?.names_changed = true;
         Ok(())
     }
 
@@ -893,9 +964,10 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
             Some(value) => self.attrs.set(name, value)?,
             None => self.attrs.remove(name)?,
         }
-        let writer = self.writer()?;
-        writer.attrs_changed = true;
-        writer.attrs_fewer |= value.is_none();
+        if let Writer::Dataset(writer) = self.writer()? {
+            writer.attrs_changed = true;
+            writer.attrs_fewer |= value.is_none();
+        }
         Ok(())
     }
 
@@ -933,7 +1005,13 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
 
     fn commit_columns(&mut self) -> Result<()> {
         let rows = self.rows;
-        let writer = self.writer()?;
+        self.writer()?;
+        if let Some(Writer::CTable(writer)) = &mut self.writer {
+            writer.commit(&mut self.columns, &self.attrs)?;
+            self.columns.iter_mut().for_each(|c| c.stored_rows = rows);
+            return Ok(());
+        }
+        let writer = self.dataset_writer()?;
         if let Some(rfc_table) = &writer.rfc_table {
             rfc_table.check_unchanged()?;
         } else if !writer.replaces {
@@ -942,7 +1020,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         self.columns
             .iter_mut()
             .try_for_each(|c| c.array.as_mut().flush())?;
-        let Some(writer) = &mut self.writer else {
+        let Some(Writer::Dataset(writer)) = &mut self.writer else {
             return Ok(());
         };
         if let Some(rfc_table) = &mut writer.rfc_table {

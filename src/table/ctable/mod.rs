@@ -8,14 +8,23 @@
 
 mod batches;
 mod column;
+mod column_writer;
+mod create;
 mod dictionary;
+mod open_writer;
+mod row_map;
 mod schema;
+mod schema_edit;
 #[cfg(test)]
 mod tests;
 mod text_rows;
 mod unread;
 mod utf8;
 mod valid_rows;
+mod writer;
+
+pub use create::create;
+pub use writer::CTableWriter;
 
 use self::batches::{Batches, Items};
 use self::column::Rows;
@@ -34,10 +43,12 @@ use crate::dtype::numpy_meta::{ArrayMeta, Order};
 use crate::dtype::{Dtype, Kind};
 use crate::error::{Error, Result, fail};
 use crate::format::Format;
-use crate::io::Folder;
+use crate::io::journal::Snapshot;
+use crate::io::{Access, Folder, read_buffer};
 use crate::json::Value;
 use crate::options::Options;
 use crate::store::path::{self, Named};
+use crate::store::table_files::{self, COLUMNS, DICTIONARY, NOT_NULL, TableFiles, UTF8};
 use crate::store::{self, NodeLocation, Store};
 use crate::superchunk::any::Superchunk;
 use crate::superchunk::bloscpack::Mode;
@@ -49,13 +60,6 @@ const META: &str = "_meta";
 const SCHEMA: &str = "schema";
 const ATTRIBUTES: &str = "_vlmeta";
 const VALID_ROWS: &str = "_valid_rows";
-const COLUMNS: &str = "_cols";
-/// Suffix of the path of the bytes of a column of texts, whose own node has their offsets.
-const UTF8: &str = ".utf8";
-/// Suffix of the path of the values of a dictionary, whose own node has their numbers.
-const DICTIONARY: &str = "_dict";
-/// Suffix of the path of the mask of a column that marks nulls by one.
-const NOT_NULL: &str = ".notnull";
 
 /// Opens the CTable that a path names, if it names one.
 pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Option<Table>> {
@@ -84,22 +88,58 @@ pub fn of_store(store: &Store, root: &str, mode: Mode, options: &Options) -> Res
         return Ok(None);
     }
     let name = store.show(root);
-    if mode != Mode::Read {
-        return Err(fail!(
-            Unsupported,
-            "{name}: a CTable is read-only here; copy it to change it"
-        ));
-    }
-    let table = Opened {
-        store,
-        root,
-        options,
-    };
     let within = |e: Error| match e.message.starts_with(&name) {
         true => e,
         false => e.within(&name),
     };
-    table.open(&name).map(Some).map_err(within)
+    let table = match mode {
+        Mode::Read => read(store, root, options),
+        Mode::Append => open_writer::open(store, root, options),
+        Mode::New | Mode::Replace => Err(fail!(
+            Argument,
+            "wrong mode for opening (expected HOLDALL_READ or HOLDALL_APPEND)"
+        )),
+    };
+    table.map(Some).map_err(within)
+}
+
+/// Opens a table for reading, as the last commit left it.
+fn read(store: &Store, root: &str, options: &Options) -> Result<Table> {
+    let open = |store: &Store| {
+        let opened = Opened {
+            store,
+            root,
+            options,
+        };
+        opened.open(&store.show(root))
+    };
+    if store.format() != Format::B2d {
+        return open(store);
+    }
+    let files = TableFiles::new(&store.folder()?, root);
+    Snapshot::read(&files.container(), |snapshot| {
+        let folder = snapshot.folder()?;
+        let meta = || -> Result<Vec<u8>> {
+            let file = folder.open(&files.file(table_files::META), Access::Read)?;
+            read_buffer::read(&*file, 0, file.size()? as usize, options.memory_limit())
+                .map(|bytes| bytes.to_vec())
+        };
+        let before = meta()?;
+        let table = match Arc::ptr_eq(&folder, files.folder()) {
+            true => open(store),
+            false => open(&Store::open_folder(&folder, options)?),
+        };
+        // each commit changes it
+        match meta()? == before {
+            true => table,
+            false => Err(fail!(Busy, "{}: it is being changed", store.show(root))),
+        }
+    })
+}
+
+/// Returns the path of the node of a column in its table.
+pub fn node_of(name: &str) -> String {
+    format!("{COLUMNS}/{}", schema::path_of(name))
 }
 
 struct Opened<'a> {

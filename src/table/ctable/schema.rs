@@ -219,7 +219,7 @@ fn is_number(kind: &str) -> bool {
 
 /// Returns the path of the node of a column below `_cols`: unescaped dots separate steps, and
 /// characters that are special in paths are percent-encoded.
-fn path_of(name: &str) -> String {
+pub fn path_of(name: &str) -> String {
     let mut path = String::new();
     let mut characters = name.chars();
     while let Some(c) = characters.next() {

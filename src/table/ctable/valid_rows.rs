@@ -12,6 +12,8 @@ use std::ops::Range;
 const WORD: u64 = 64;
 /// Positions that are read at once.
 const PIECE: u64 = 1 << 20;
+/// Bytes per integer of the bitmap.
+const WORD_BYTES: u64 = 16;
 
 /// The rows of a table, and their positions in the columns.
 pub struct ValidRows {
@@ -41,37 +43,69 @@ impl ValidRows {
                 mask.itemsize()
             ));
         }
-        let integers = n.div_ceil(WORD);
-        let len = alloc::allow(integers.saturating_mul(16), limit, "_valid_rows")? / 16;
-        let (mut bits, mut before) = (alloc::with_capacity(len)?, alloc::with_capacity(len)?);
+        let mut bits = alloc::with_capacity(integers(n, limit)?)?;
         let mut piece = alloc::zeroed(n.min(PIECE) as usize)?;
-        let (mut count, mut end, mut at) = (0u64, 0, 0);
+        let mut at = 0;
         while at < n {
             let part = piece.at_mut(..(n - at).min(PIECE) as usize)?;
             mask.read(&[at], &[part.len() as u64], None, part, None)?;
-            for (i, bytes) in part.chunks(WORD as usize).enumerate() {
-                let word = bytes
-                    .iter()
-                    .rev()
-                    .fold(0, |word, b| word << 1 | u64::from(*b != 0));
-                before.push(count);
-                bits.push(word);
-                count += u64::from(word.count_ones());
-                if word != 0 {
-                    let last = WORD - u64::from(word.leading_zeros());
-                    end = at + i as u64 * WORD + last;
-                }
-            }
+            bits.extend(part.chunks(WORD as usize).map(|bytes| {
+                let push = |word, b: &u8| word << 1 | u64::from(*b != 0);
+                bytes.iter().rev().fold(0, push)
+            }));
             at += part.len() as u64;
         }
-        if count == end {
-            (bits, before) = (Vec::new(), Vec::new());
-        }
-        Ok(ValidRows {
-            bits,
-            before,
+        ValidRows::of_bits(bits)
+    }
+
+    /// Returns the rows 0 to `count` at the positions 0 to `count`.
+    pub fn dense(count: u64) -> ValidRows {
+        ValidRows {
+            bits: Vec::new(),
+            before: Vec::new(),
             count,
-            end,
+            end: count,
+        }
+    }
+
+    /// Returns rows at these runs of positions before `end`. Needs less than `limit` bytes.
+    pub fn of_runs(
+        runs: impl Iterator<Item = Range<u64>>,
+        end: u64,
+        limit: u64,
+    ) -> Result<ValidRows> {
+        let len = integers(end, limit)?;
+        let mut bits: Vec<u64> = alloc::with_capacity(len)?;
+        bits.resize(len, 0);
+        for run in runs {
+            let mut at = run.start;
+            while at < run.end {
+                let n = (WORD - at % WORD).min(run.end - at);
+                *bits.at_mut((at / WORD) as usize)? |= (u64::MAX >> (WORD - n)) << (at % WORD);
+                at += n;
+            }
+        }
+        ValidRows::of_bits(bits)
+    }
+
+    fn of_bits(bits: Vec<u64>) -> Result<ValidRows> {
+        let mut before = alloc::with_capacity(bits.len())?;
+        let (mut count, mut end) = (0, 0);
+        for (i, word) in bits.iter().enumerate() {
+            before.push(count);
+            count += u64::from(word.count_ones());
+            if *word != 0 {
+                end = (i as u64 + 1) * WORD - u64::from(word.leading_zeros());
+            }
+        }
+        Ok(match count == end {
+            true => ValidRows::dense(count),
+            false => ValidRows {
+                bits,
+                before,
+                count,
+                end,
+            },
         })
     }
 
@@ -101,7 +135,7 @@ impl ValidRows {
     }
 
     /// Returns the position of a row, which must exist.
-    fn position(&self, row: u64) -> u64 {
+    pub fn position(&self, row: u64) -> u64 {
         if self.is_dense() {
             return row;
         }
@@ -117,7 +151,8 @@ impl ValidRows {
         word as u64 * WORD + u64::from(bits.trailing_zeros())
     }
 
-    fn is_valid(&self, position: u64) -> bool {
+    /// Returns whether a position is that of a row.
+    pub fn is_valid(&self, position: u64) -> bool {
         if self.is_dense() {
             return position < self.end;
         }
@@ -128,4 +163,10 @@ impl ValidRows {
             .unwrap_or_default();
         word >> (position % WORD) & 1 == 1
     }
+}
+
+/// Returns the number of integers of 64 bits for `n` positions, if they need less than `limit` bytes.
+fn integers(n: u64, limit: u64) -> Result<usize> {
+    let bytes = n.div_ceil(WORD).saturating_mul(WORD_BYTES);
+    Ok(alloc::allow(bytes, limit, "_valid_rows")? / WORD_BYTES as usize)
 }

@@ -1,5 +1,7 @@
 //! Tests of CTables that python-blosc2 wrote, and of the rows that a mask selects.
 
+mod write;
+
 use super::*;
 use crate::checksum::Checksum;
 use crate::error::Status;

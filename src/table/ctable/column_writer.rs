@@ -1,0 +1,417 @@
+//! A column of a CTable that is open for writing, as the store of an array: the rows that exist, in
+//! order, and rows that are not written yet.
+#![forbid(unsafe_code)]
+
+use super::row_map::RowMap;
+use super::valid_rows::ValidRows;
+use crate::alloc::{self, Scratch};
+use crate::array::Array;
+use crate::array::store::{Reader, Store};
+use crate::blosc::StoredEncoding;
+use crate::checksum::Checksum;
+use crate::error::{Result, fail};
+use crate::format::Format;
+use crate::progress::Progress;
+use crate::slice::{SliceExt, take_mut};
+use crate::superchunk::bloscpack::{Destination, Splice};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of rows that an insertion holds in memory.
+const PIECE: u64 = 16 << 20;
+
+/// The rows of an array whose positions are given, and rows to be written after them.
+pub struct ColumnWriter {
+    array: Array,
+    map: RowMap,
+    /// The last rows, if they do not complete a chunk yet.
+    pending: Vec<u8>,
+    row_bytes: u64,
+    limit: u64,
+}
+
+impl ColumnWriter {
+    /// Creates the store of the rows of `array`.
+    pub fn new(array: Array, valid: &Arc<ValidRows>, limit: u64) -> ColumnWriter {
+        let row = array.shape().get(1..).unwrap_or_default();
+        let row_bytes = row
+            .iter()
+            .fold(array.itemsize() as u64, |n, d| n.saturating_mul(*d));
+        ColumnWriter {
+            array,
+            map: RowMap::new(valid.clone()),
+            pending: Vec::new(),
+            row_bytes: row_bytes.max(1),
+            limit,
+        }
+    }
+
+    /// Returns the positions of the rows.
+    pub fn map(&self) -> &RowMap {
+        &self.map
+    }
+
+    /// Writes all rows, and gives the array a length for these positions. Returns the array.
+    pub fn prepare_commit(&mut self, positions: u64) -> Result<&mut Array> {
+        self.flush()?;
+        self.set_positions(positions)?;
+        self.array.flush()?;
+        Ok(&mut self.array)
+    }
+
+    /// Continues with the rows of the commit.
+    pub fn finish_commit(&mut self, valid: &Arc<ValidRows>) {
+        self.map = RowMap::new(valid.clone());
+    }
+
+    /// Returns the number of positions that the array has.
+    pub fn positions(&self) -> u64 {
+        self.array.shape().first().copied().unwrap_or(0)
+    }
+
+    fn set_positions(&mut self, positions: u64) -> Result<()> {
+        let mut shape = self.array.shape().to_vec();
+        match shape.first_mut() {
+            Some(n) if *n != positions => *n = positions,
+            _ => return Ok(()),
+        }
+        self.array.resize(&shape)
+    }
+
+    /// Returns the first row that is not written yet.
+    fn written(&self) -> u64 {
+        self.map.rows() - self.pending.len() as u64 / self.row_bytes
+    }
+
+    /// Returns the box of these positions.
+    fn rows_at(&self, positions: &Range<u64>) -> [Vec<u64>; 2] {
+        let row = self.array.shape().get(1..).unwrap_or_default();
+        let start = [&[positions.start], vec![0; row.len()].as_slice()].concat();
+        let count = [&[positions.end - positions.start], row].concat();
+        [start, count]
+    }
+
+    fn write_at(&mut self, positions: Range<u64>, src: &[u8]) -> Result<()> {
+        if positions.end > self.positions() {
+            self.set_positions(positions.end)?;
+        }
+        let [start, count] = self.rows_at(&positions);
+        self.array.write(&start, &count, None, src, None)
+    }
+
+    /// Writes the rows that are pending.
+    fn flush(&mut self) -> Result<()> {
+        let (from, rows) = (self.written(), self.map.rows());
+        if from == rows {
+            return Ok(());
+        }
+        let pending = std::mem::take(&mut self.pending);
+        let written = self.write_at(self.map.run(from, rows - from), &pending);
+        if written.is_err() {
+            self.pending = pending;
+        }
+        written
+    }
+
+    fn chunk_rows(&self) -> u64 {
+        self.array.chunkshape().first().copied().unwrap_or(1).max(1)
+    }
+
+    /// Appends rows. Those that complete a chunk are written at once, the others are pending.
+    fn append_rows(&mut self, mut src: &[u8]) -> Result<()> {
+        let row_bytes = self.row_bytes as usize;
+        while !src.is_empty() {
+            let (first, left) = (self.written(), (src.len() / row_bytes) as u64);
+            let chunk = self.chunk_rows();
+            let room = chunk - self.map.run(first, 1).start % chunk - self.pending_rows();
+            let rows = match (left < room, self.pending.is_empty()) {
+                (true, _) => left,
+                (false, true) => room + (left - room) / chunk * chunk,
+                (false, false) => room,
+            };
+            let (now, rest) = src.cut(rows as usize * row_bytes)?;
+            if left < room || !self.pending.is_empty() {
+                alloc::reserve(&mut self.pending, now.len())?;
+                self.pending.extend_from_slice(now);
+                self.map.grow(rows);
+                if rows == room {
+                    self.flush()?;
+                }
+            } else {
+                self.map.grow(rows);
+                self.write_at(self.map.run(first, rows), now)?;
+            }
+            src = rest;
+        }
+        Ok(())
+    }
+
+    fn pending_rows(&self) -> u64 {
+        self.pending.len() as u64 / self.row_bytes
+    }
+
+    /// Keeps the first `rows` rows.
+    fn keep(&mut self, rows: u64) {
+        let pending = rows.saturating_sub(self.written()) * self.row_bytes;
+        self.pending.truncate(pending as usize);
+        self.map.truncate(rows);
+    }
+
+    /// Reads complete rows from `row` on until `dst` is full.
+    fn read_rows(&self, row: u64, dst: &mut [u8]) -> Result<bool> {
+        let written = self
+            .written()
+            .saturating_sub(row)
+            .min(dst.len() as u64 / self.row_bytes);
+        let (stored, pending) = dst.cut_mut((written * self.row_bytes) as usize)?;
+        let from = (row + written).saturating_sub(self.written()) * self.row_bytes;
+        let from = from as usize;
+        if !pending.is_empty() {
+            pending.copy_from_slice(self.pending.at(from..from + pending.len())?);
+        }
+        self.read_written(&self.map, row, stored)
+    }
+
+    /// Reads rows that are not pending.
+    fn read_written(&self, map: &RowMap, mut row: u64, mut dst: &mut [u8]) -> Result<bool> {
+        let mut damaged = false;
+        while !dst.is_empty() {
+            let run = map.run(row, dst.len() as u64 / self.row_bytes);
+            let n = run.end - run.start;
+            if n == 0 {
+                return Err(fail!(State, "{}: row {row} has no position", self.name()));
+            }
+            let part = take_mut(&mut dst, (n * self.row_bytes) as usize)?;
+            let [start, count] = self.rows_at(&run);
+            damaged |= self.array.read(&start, &count, None, part, None)?;
+            row += n;
+        }
+        Ok(damaged)
+    }
+
+    /// Overwrites complete rows from `row` on.
+    fn write_rows(&mut self, mut row: u64, mut src: &[u8]) -> Result<()> {
+        while !src.is_empty() {
+            let (rows, written) = (src.len() as u64 / self.row_bytes, self.written());
+            if let Some(from) = row.checked_sub(written) {
+                let from = (from * self.row_bytes) as usize;
+                self.pending
+                    .at_mut(from..from + src.len())?
+                    .copy_from_slice(src);
+                return Ok(());
+            }
+            let run = self.map.run(row, rows.min(written - row));
+            let n = run.end - run.start;
+            let (now, rest) = src.cut((n * self.row_bytes) as usize)?;
+            self.write_at(run, now)?;
+            (row, src) = (row + n, rest);
+        }
+        Ok(())
+    }
+
+    /// Splits a range of bytes into complete rows and parts of rows: each with the first row, and the
+    /// range from its beginning.
+    fn split(&self, at: u64, n: u64) -> impl Iterator<Item = (u64, Range<u64>)> + use<> {
+        let row_bytes = self.row_bytes;
+        let (mut at, end) = (at, at + n);
+        std::iter::from_fn(move || {
+            let (row, skipped, left) = (at / row_bytes, at % row_bytes, end - at);
+            let n = match skipped {
+                0 if left >= row_bytes => left / row_bytes * row_bytes,
+                _ => left.min(row_bytes - skipped),
+            };
+            at += n;
+            (n > 0).then_some((row, skipped..skipped + n))
+        })
+    }
+
+    fn is_whole(&self, bytes: &Range<u64>) -> bool {
+        bytes.start == 0 && bytes.end >= self.row_bytes
+    }
+
+    /// Inserts rows. Those after them get new positions.
+    fn insert_rows(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        let before = self.map.clone();
+        let inserted = self.insert_before(&before, at, src);
+        if inserted.is_err() {
+            self.pending.clear();
+            self.map = before;
+        }
+        inserted
+    }
+
+    fn insert_before(&mut self, before: &RowMap, at: u64, src: &[u8]) -> Result<()> {
+        self.map.truncate_before_tail(at)?;
+        self.append_rows(src)?;
+        let piece = (PIECE / self.row_bytes).max(1);
+        let mut row = at;
+        while row < before.rows() {
+            let n = piece.min(before.rows() - row);
+            let mut rows = Scratch::new(n * self.row_bytes, self.limit, self.name())?;
+            self.read_written(before, row, &mut rows)?;
+            self.append_rows(&rows)?;
+            row += n;
+        }
+        Ok(())
+    }
+}
+
+impl Store for ColumnWriter {
+    fn name(&self) -> &str {
+        self.array.store().name()
+    }
+
+    fn format(&self) -> Format {
+        Format::CTable
+    }
+
+    fn encoding(&self) -> StoredEncoding {
+        self.array.encoding()
+    }
+
+    fn checksum(&self) -> Checksum {
+        self.array.checksum()
+    }
+
+    fn nbytes(&self) -> u64 {
+        self.map.rows().saturating_mul(self.row_bytes)
+    }
+
+    fn cbytes(&self) -> Result<u64> {
+        self.array.cbytes()
+    }
+
+    fn chunk_span(&self, at: u64) -> Range<u64> {
+        let chunk = self.chunk_bytes().max(1);
+        let from = at / chunk * chunk;
+        from..from.saturating_add(chunk)
+    }
+
+    fn chunk_bytes(&self) -> u64 {
+        self.chunk_rows().saturating_mul(self.row_bytes)
+    }
+
+    fn block_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn pending_bytes(&self) -> u64 {
+        self.pending.len() as u64
+    }
+
+    fn progress(&self) -> Option<&Progress> {
+        self.array.progress()
+    }
+
+    fn file_threads(&self) -> usize {
+        self.array.store().file_threads()
+    }
+
+    fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
+        let (mut dst, mut damaged) = (dst, false);
+        for (row, bytes) in self.split(at, dst.len() as u64) {
+            let part = take_mut(&mut dst, (bytes.end - bytes.start) as usize)?;
+            if self.is_whole(&bytes) {
+                damaged |= self.read_rows(row, part)?;
+                continue;
+            }
+            let mut all = Scratch::new(self.row_bytes, self.limit, self.name())?;
+            damaged |= self.read_rows(row, &mut all)?;
+            part.copy_from_slice(all.at(bytes.start as usize..bytes.end as usize)?);
+        }
+        Ok(damaged)
+    }
+
+    fn copy_as(
+        &self,
+        to: Destination,
+        meta: Option<&[u8]>,
+        len: u64,
+        read: Reader,
+    ) -> Result<bool> {
+        self.array.store().copy_as(to, meta, len, read)
+    }
+
+    fn attr_names(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    fn attr(&self, _name: &str) -> Result<Option<&[u8]>> {
+        Ok(None)
+    }
+
+    fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        let mut src = src;
+        for (row, bytes) in self.split(at, src.len() as u64) {
+            let (part, rest) = src.cut((bytes.end - bytes.start) as usize)?;
+            src = rest;
+            if self.is_whole(&bytes) {
+                self.write_rows(row, part)?;
+                continue;
+            }
+            let mut all = Scratch::new(self.row_bytes, self.limit, self.name())?;
+            self.read_rows(row, &mut all)?;
+            all.at_mut(bytes.start as usize..bytes.end as usize)?
+                .copy_from_slice(part);
+            self.write_rows(row, &all)?;
+        }
+        Ok(())
+    }
+
+    fn splice(&mut self, splice: &Splice) -> Result<()> {
+        let (at, gone) = (splice.at / self.row_bytes, splice.gone / self.row_bytes);
+        self.flush()?;
+        if gone > 0 {
+            self.map.remove(at..at + gone, self.limit)?;
+        }
+        match splice.src {
+            [] => Ok(()),
+            src => self.insert_rows(at, src),
+        }
+    }
+
+    fn append(&mut self, src: &[u8]) -> Result<()> {
+        let rows = self.map.rows();
+        let appended = self.append_rows(src);
+        if appended.is_err() {
+            self.keep(rows);
+        }
+        appended
+    }
+
+    fn truncate(&mut self, nbytes: u64) -> Result<()> {
+        self.keep(nbytes / self.row_bytes);
+        Ok(())
+    }
+
+    fn can_have(&self, shape: &[u64]) -> Result<()> {
+        match shape.get(1..) == self.array.shape().get(1..) {
+            true => Ok(()),
+            false => Err(fail!(
+                Unsupported,
+                "{}: the rows of a column have a fixed shape",
+                self.name()
+            )),
+        }
+    }
+
+    fn set_shape(&mut self, _shape: &[u64]) -> Result<()> {
+        Ok(())
+    }
+
+    fn attr_set(&mut self, name: &str, _value: &[u8]) -> Result<()> {
+        Err(fail!(
+            Unsupported,
+            "{}: attribute {name:?}: the columns of a CTable have none; set it on the table",
+            self.name()
+        ))
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        Err(fail!(
+            State,
+            "{}: a column of a table is committed with the table",
+            self.name()
+        ))
+    }
+}

@@ -1,0 +1,127 @@
+//! Creates a CTable in a new store.
+#![forbid(unsafe_code)]
+
+use super::open_writer::files_below;
+use super::writer::CTableWriter;
+use crate::array::NewLocation;
+use crate::dataset::attrs::Attrs;
+use crate::dataset::create::in_new_folder;
+use crate::error::{Error, Result, Status, fail};
+use crate::format::Format;
+use crate::io::journal::{Mode as SessionMode, Session};
+use crate::io::{Folder, locate};
+use crate::options::Options;
+use crate::os::OsStrExt;
+use crate::store::table_files::{self, TableFiles};
+use crate::store::{EMBED, Store};
+use crate::superchunk::bloscpack::Mode;
+use crate::table::Table;
+use crate::table::write::{NewColumn, Writer};
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+/// Creates a table without rows, which exists from the first commit on.
+pub fn create(
+    to: NewLocation,
+    mode: Mode,
+    columns: &[NewColumn],
+    options: &Options,
+) -> Result<Table> {
+    if !matches!(mode, Mode::New | Mode::Replace) {
+        return Err(fail!(
+            Argument,
+            "creating takes HOLDALL_CREATE or HOLDALL_REPLACE"
+        ));
+    }
+    if columns.is_empty() {
+        return Err(fail!(Argument, "a table has at least one column"));
+    }
+    match to {
+        NewLocation::Storage(folder) => create_in(folder, None, mode, columns, options),
+        NewLocation::Path(path) => {
+            // python-blosc2 recognizes a store by its name
+            if !path.as_bytes().ends_with(b".b2d") {
+                return Err(fail!(
+                    Argument,
+                    "{}: the name of a CTable ends in .b2d",
+                    path.display()
+                ));
+            }
+            in_new_folder(path, |above| {
+                create_in(&locate::folder(path)?, above, mode, columns, options)
+            })
+        }
+    }
+}
+
+fn create_in(
+    folder: &Arc<dyn Folder>,
+    above: Option<Arc<dyn Folder>>,
+    mode: Mode,
+    columns: &[NewColumn],
+    options: &Options,
+) -> Result<Table> {
+    let files = TableFiles::new(folder, "");
+    let name = folder.show(OsStr::new(""));
+    let session = Session::open(
+        files.container(),
+        name.clone(),
+        SessionMode::Append,
+        options,
+    )?;
+    above
+        .into_iter()
+        .for_each(|above| session.created_in(above));
+    files.tidy()?;
+    let replaced = refuse_existing(folder, mode, options)?;
+    let session = Arc::new(session);
+    let writer = CTableWriter::create(files, replaced, &session, options)?;
+    let mut table = Table {
+        name,
+        rows: 0,
+        columns: Vec::new(),
+        attrs: Attrs::default(),
+        writer: Some(Writer::CTable(Box::new(writer))),
+        format: Some(Format::CTable),
+    };
+    for column in columns {
+        let at = table.columns.len();
+        table.insert_column(at, column.name, &column.dtype, Some(&[]), &column.options)?;
+    }
+    Ok(table)
+}
+
+/// Fails if something else exists at the destination. Returns the files of the table that is
+/// replaced.
+fn refuse_existing(
+    folder: &Arc<dyn Folder>,
+    mode: Mode,
+    options: &Options,
+) -> Result<Vec<OsString>> {
+    let exists = |e: String| {
+        Err(Error {
+            status: Status::Exists,
+            ..fail!(State, "{}: {e}", folder.show(OsStr::new("")))
+        })
+    };
+    let is_own = |name: &OsString| name.to_str().is_some_and(|name| name.contains(".holdall-"));
+    if !folder.exists(OsStr::new(EMBED))? {
+        return match folder.files()?.iter().find(|name| !is_own(name)) {
+            Some(other) => exists(format!("the folder is not empty (found {other:?})")),
+            None => Ok(Vec::new()),
+        };
+    }
+    if mode == Mode::New {
+        return exists("it is there already".to_owned());
+    }
+    let store = Store::open_folder(folder, options)?;
+    if !store.is_table("", options)? {
+        return exists(
+            "a store is there, which HOLDALL_REPLACE does not replace by a table; remove it first"
+                .to_owned(),
+        );
+    }
+    let mut files = files_below(&store, "/");
+    files.extend([table_files::META, EMBED].map(OsString::from));
+    Ok(files)
+}

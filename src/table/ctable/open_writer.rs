@@ -1,0 +1,161 @@
+//! Opens a CTable for writing.
+#![forbid(unsafe_code)]
+
+use super::schema::{self, Field, Nulls, Values};
+use super::valid_rows::ValidRows;
+use super::writer::{self, CTableWriter, Found, own_options};
+use super::{Opened, times};
+use crate::array::Array;
+use crate::error::{Result, fail};
+use crate::format::Format;
+use crate::io::journal::{Mode, Session};
+use crate::json::Value;
+use crate::options::Options;
+use crate::store::table_files::{ATTRIBUTES, COLUMNS, INDEXES, META, TableFiles, VALID_ROWS};
+use crate::store::{Node, Store};
+use crate::superchunk::frame::Frame;
+use crate::table::write::Writer;
+use crate::table::{Column, NullRule, Table};
+use std::ffi::OsString;
+use std::sync::Arc;
+
+/// Opens the table below a group of a store for writing.
+pub fn open(store: &Store, root: &str, options: &Options) -> Result<Table> {
+    if store.format() != Format::B2d {
+        return Err(fail!(
+            Unsupported,
+            "a CTable in an archive is read-only; copy it to a folder, a name that ends in .b2d"
+        ));
+    }
+    let folder = store.folder()?;
+    let files = TableFiles::new(&folder, root);
+    let name = store.show(root);
+    let session = Session::open(files.container(), name.clone(), Mode::Append, options)?;
+    files.tidy()?;
+    // the table may have been recovered
+    let store = &Store::open_folder(&folder, options)?;
+    let opened = Opened {
+        store,
+        root,
+        options: &own_options(options)?,
+    };
+    let text = opened.schema()?;
+    let schema = Value::parse(&text)?;
+    let fields = schema::parse(&text)?;
+    refuse_unsupported(&opened, &schema, &fields)?;
+    let session = Arc::new(session);
+    let open = |file: &str| Frame::open_member(&session, &files.file(file), opened.options);
+    let mask = Array::open_member(&session, &files.file(VALID_ROWS), opened.options)?;
+    let valid = Arc::new(ValidRows::read(&mask, options.memory_limit())?);
+    let attributes = folder.exists(&files.file(ATTRIBUTES))?;
+    let found = Found {
+        schema,
+        meta: open(META)?,
+        mask,
+        attrs: attributes.then(|| open(ATTRIBUTES)).transpose()?,
+        valid: valid.clone(),
+        indexes: files_below(store, &format!("{root}/{INDEXES}/")),
+    };
+    let column = |field: &Field| {
+        column(&opened, field, &session, &valid, options)
+            .map_err(|e| e.within(format_args!("column {:?}", field.name)))
+    };
+    Ok(Table {
+        rows: valid.count(),
+        columns: fields.iter().map(column).collect::<Result<_>>()?,
+        attrs: opened.attrs()?,
+        name,
+        format: Some(Format::CTable),
+        writer: Some(Writer::CTable(Box::new(CTableWriter::of(
+            files, found, &session, options,
+        )))),
+    })
+}
+
+/// Returns the files of the nodes below a group.
+pub fn files_below(store: &Store, group: &str) -> Vec<OsString> {
+    let files = store.files();
+    let below = files.filter(|(path, _)| path.starts_with(group));
+    below.map(|(_, name)| name.to_owned()).collect()
+}
+
+/// Returns an error if a part of the table would be lost or become wrong by a change.
+fn refuse_unsupported(opened: &Opened, schema: &Value, fields: &[Field]) -> Result<()> {
+    if schema.get("source_bindings_version").is_some() {
+        return Err(fail!(
+            Unsupported,
+            "its columns are references to other arrays, which makes it read-only"
+        ));
+    }
+    if let Some(Value::Array(generated)) = schema.get("materialized_columns")
+        && !generated.is_empty()
+    {
+        return Err(fail!(
+            Unsupported,
+            "it has columns that are computed from others, which only python-blosc2 can change"
+        ));
+    }
+    for field in fields {
+        let what = match &field.values {
+            Values::Texts(_) => "texts, or other values of any length",
+            Values::Other(kind) => kind,
+            _ if opened
+                .stored_mask(&format!("{COLUMNS}/{}", field.path))?
+                .is_some() =>
+            {
+                "values with a mask of nulls"
+            }
+            _ => continue,
+        };
+        return Err(fail!(
+            Unsupported,
+            "column {:?}: columns of this kind are read-only ({what})",
+            field.name
+        ));
+    }
+    Ok(())
+}
+
+fn column(
+    opened: &Opened,
+    field: &Field,
+    session: &Arc<Session>,
+    valid: &Arc<ValidRows>,
+    options: &Options,
+) -> Result<Column> {
+    let folder = format!("{COLUMNS}/{}", field.path);
+    let node = opened.store.node(&opened.path(&folder))?.1;
+    let Node::File(file) = node else {
+        return Err(fail!(
+            Unsupported,
+            "it has no file of its own; copy the table to change it"
+        ));
+    };
+    let array = Array::open_member(session, file, options)?;
+    let dtype = match &field.values {
+        Values::Times(unit) => times(&array, unit)?,
+        _ => array.dtype().clone(),
+    };
+    if array.shape().first().is_none_or(|n| *n < valid.end()) {
+        return Err(fail!(
+            Format,
+            "it has the shape {:?} (expected {} rows, as _valid_rows)",
+            array.shape(),
+            valid.end()
+        ));
+    }
+    let nulls = match &field.nulls {
+        Nulls::Value(value) => Some(match schema::null_item(value, &dtype)? {
+            Some(item) => NullRule::Item(item),
+            None => NullRule::Nan,
+        }),
+        Nulls::None | Nulls::Mask => None,
+    };
+    Ok(Column {
+        name: field.name.clone(),
+        array: writer::column(array, &dtype, valid, options)?,
+        stored_rows: valid.count(),
+        nulls,
+        folder,
+    })
+}

@@ -1,0 +1,187 @@
+//! Changes of the schema of a CTable: JSON, of which unknown members stay.
+#![forbid(unsafe_code)]
+
+use crate::dtype::{Dtype, Kind, Type};
+use crate::error::{Error, Result, fail};
+use crate::json::Value;
+
+/// A column to be added.
+pub struct NewField {
+    /// Its member of the list of columns.
+    pub entry: Value,
+    /// The dtype of its array.
+    pub stored: String,
+    /// The shape of one of its rows.
+    pub row: Vec<u64>,
+}
+
+/// Returns the schema of a table without columns.
+pub fn empty() -> Value {
+    let version = ("version".to_owned(), Value::Int(1));
+    Value::Object(vec![
+        version,
+        ("columns".to_owned(), Value::Array(Vec::new())),
+    ])
+}
+
+/// Sets a member.
+pub fn set(schema: &mut Value, name: &str, value: Value) {
+    let Value::Object(members) = schema else {
+        return;
+    };
+    match members.iter_mut().find(|(found, _)| found == name) {
+        Some((_, old)) => *old = value,
+        None => members.push((name.to_owned(), value)),
+    }
+}
+
+/// Returns the columns.
+pub fn columns(schema: &mut Value) -> Result<&mut Vec<Value>> {
+    let Value::Object(members) = schema else {
+        return Err(no_columns());
+    };
+    match members.iter_mut().find(|(name, _)| name == "columns") {
+        Some((_, Value::Array(columns))) => Ok(columns),
+        _ => Err(no_columns()),
+    }
+}
+
+fn no_columns() -> Error {
+    fail!(Format, "the schema of the CTable has no list of columns")
+}
+
+/// Describes a column of this dtype. A dtype that is an array gives rows of that shape.
+pub fn new_field(name: &str, dtype: &Dtype) -> Result<NewField> {
+    let text = |text: &str| Value::String(text.to_owned());
+    let mut members = vec![("name".to_owned(), text(name))];
+    let (item, row) = match &dtype.item.kind {
+        Kind::Array(of, shape) => (&**of, shape.iter().map(|n| *n as u64).collect()),
+        _ => (&dtype.item, Vec::new()),
+    };
+    let stored = stored_dtype(item).ok_or_else(|| unsupported(name, dtype))?;
+    let mut add = |name: &str, value| members.push((name.to_owned(), value));
+    if !row.is_empty() {
+        if matches!(item.kind, Kind::Datetime(_)) || row.contains(&0) {
+            return Err(unsupported(name, dtype));
+        }
+        let shape = row.iter().map(|n| Value::Int(i128::from(*n)));
+        add("kind", text("ndarray"));
+        add("item_shape", Value::Array(shape.collect()));
+        add("dtype_str", text(&stored));
+    } else {
+        add("kind", text(&kind(item)));
+        match &item.kind {
+            Kind::Str => add("max_length", Value::Int(item.size as i128 / 4)),
+            Kind::Bytes => add("max_length", Value::Int(item.size as i128)),
+            Kind::Datetime(unit) => add("unit", text(unit)),
+            _ => {}
+        }
+    }
+    Ok(NewField {
+        entry: Value::Object(members),
+        stored,
+        row,
+    })
+}
+
+fn unsupported(name: &str, dtype: &Dtype) -> Error {
+    fail!(
+        Unsupported,
+        "column {name:?}: a CTable has no columns of the dtype {} (expected little-endian numbers, Booleans, texts, bytes, or times in s, ms, us or ns)",
+        dtype.spelling
+    )
+}
+
+/// Returns the dtype of the array with such items, if a CTable can have them.
+fn stored_dtype(item: &Type) -> Option<String> {
+    if item.big_endian && item.size > 1 || item.size == 0 {
+        return None;
+    }
+    let size = item.size;
+    match &item.kind {
+        Kind::Bool => Some("|b1".to_owned()),
+        Kind::Int => Some(spelled('i', size)),
+        Kind::Uint => Some(spelled('u', size)),
+        Kind::Float if matches!(size, 4 | 8) => Some(spelled('f', size)),
+        Kind::Complex if matches!(size, 8 | 16) => Some(spelled('c', size)),
+        Kind::Str => Some(format!("<U{}", size / 4)),
+        Kind::Bytes => Some(format!("|S{size}")),
+        Kind::Datetime(unit) if matches!(&**unit, "s" | "ms" | "us" | "ns") => {
+            Some("<i8".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn spelled(letter: char, size: usize) -> String {
+    let order = if size == 1 { '|' } else { '<' };
+    format!("{order}{letter}{size}")
+}
+
+/// Returns the name of a kind of scalars.
+fn kind(item: &Type) -> String {
+    let bits = item.size * 8;
+    match &item.kind {
+        Kind::Bool => "bool".to_owned(),
+        Kind::Int => format!("int{bits}"),
+        Kind::Uint => format!("uint{bits}"),
+        Kind::Float => format!("float{bits}"),
+        Kind::Complex => format!("complex{bits}"),
+        Kind::Str => "string".to_owned(),
+        Kind::Bytes => "bytes".to_owned(),
+        _ => "timestamp".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_all_kinds() {
+        let entry = |dtype: &str| {
+            new_field("a", &Dtype::parse(dtype).unwrap())
+                .map(|field| (field.entry.to_string(), field.stored, field.row))
+        };
+        for (dtype, members, stored) in [
+            ("<i4", r#""kind":"int32""#, "<i4"),
+            ("|u1", r#""kind":"uint8""#, "|u1"),
+            ("<f8", r#""kind":"float64""#, "<f8"),
+            ("<c8", r#""kind":"complex64""#, "<c8"),
+            ("|b1", r#""kind":"bool""#, "|b1"),
+            ("<U5", r#""kind":"string","max_length":5"#, "<U5"),
+            ("|S3", r#""kind":"bytes","max_length":3"#, "|S3"),
+            ("<M8[us]", r#""kind":"timestamp","unit":"us""#, "<i8"),
+        ] {
+            let entry = entry(dtype).unwrap();
+            assert_eq!(entry.0, format!(r#"{{"name":"a",{members}}}"#));
+            assert_eq!((entry.1, entry.2), (stored.to_owned(), vec![]));
+        }
+        let array = entry("('<f4', (2, 3))").unwrap();
+        let members = r#""kind":"ndarray","item_shape":[2,3],"dtype_str":"<f4""#;
+        assert_eq!(array.0, format!(r#"{{"name":"a",{members}}}"#));
+        assert_eq!((array.1, array.2), ("<f4".to_owned(), vec![2, 3]));
+        for dtype in [
+            ">i4",
+            "<f2",
+            "<M8[D]",
+            "<m8[s]",
+            "|V3",
+            "|O",
+            "[('a', '<i4')]",
+        ] {
+            assert!(entry(dtype).is_err(), "{dtype}");
+        }
+    }
+
+    #[test]
+    fn unknown_members_stay() {
+        let mut schema = Value::parse(br#"{"x": [NaN], "n_rows": 1, "columns": []}"#).unwrap();
+        set(&mut schema, "n_rows", Value::Int(2));
+        set(&mut schema, "y", Value::Bool(false));
+        columns(&mut schema).unwrap().push(Value::Null);
+        let text = r#"{"x":[NaN],"n_rows":2,"columns":[null],"y":false}"#;
+        assert_eq!(schema.to_string(), text);
+        assert!(columns(&mut Value::Null).is_err());
+    }
+}

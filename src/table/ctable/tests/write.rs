@@ -1,0 +1,295 @@
+//! Every operation that changes a CTable, on the simulated disk and against a model.
+
+use super::super::*;
+use crate::dtype::Dtype;
+use crate::error::Status;
+use crate::io::sim::{self, Rng, Scenario, SimDisk, StateCounts, Tally};
+use crate::options::Opt;
+
+/// Names and dtypes, of 4, 3 and 6 bytes per row.
+const COLUMNS: &[(&str, &str)] = &[("a", "<i4"), ("b.c", "|S3"), ("m", "('<i2', (3,))")];
+const ROWS: u64 = 50;
+
+fn noise(seed: u64, len: u64) -> Vec<u8> {
+    let mut rng = Rng(seed * 2 + 1);
+    (0..len).map(|_| (rng.draw() >> 24) as u8 | 1).collect()
+}
+
+fn options() -> Options {
+    let options = Options::new().with(Opt::Threads, 1).unwrap();
+    options.with(Opt::ChunkBytes, 64).unwrap()
+}
+
+fn dtypes<'a>(columns: &[(&'a str, &str)]) -> Vec<(&'a str, Dtype)> {
+    let parsed = columns
+        .iter()
+        .map(|(name, dtype)| (*name, Dtype::parse(dtype).unwrap()));
+    parsed.collect()
+}
+
+fn new(folder: &Arc<dyn Folder>, mode: Mode, columns: &[(&str, &str)]) -> Result<Table> {
+    Table::create_in(folder, mode, Format::CTable, &dtypes(columns), &options())
+}
+
+fn opened(folder: &Arc<dyn Folder>, mode: Mode) -> Result<Table> {
+    let options = Options::new().with(Opt::Threads, 1)?;
+    Table::open_in(folder, mode, &options)
+}
+
+/// Returns the bytes of a row of a column.
+fn row(array: &Array) -> u64 {
+    array.itemsize() as u64 * array.shape()[1..].iter().product::<u64>()
+}
+
+fn rows_of(t: &Table, seed: u64, n: u64) -> Vec<Vec<u8>> {
+    let columns = t.columns().iter().enumerate();
+    columns
+        .map(|(i, c)| noise(seed + i as u64, n * row(&c.array)))
+        .collect()
+}
+
+fn slices(rows: &[Vec<u8>]) -> Vec<&[u8]> {
+    rows.iter().map(Vec::as_slice).collect()
+}
+
+fn append(t: &mut Table, seed: u64, n: u64) -> Result<()> {
+    let rows = rows_of(t, seed, n);
+    t.append(n, &slices(&rows))
+}
+
+fn base(rows: u64) -> SimDisk {
+    let disk = SimDisk::default();
+    let mut t = new(&disk.folder(), Mode::New, COLUMNS).unwrap();
+    append(&mut t, 1, rows).unwrap();
+    t.attr_set("n", Some(b"1")).unwrap();
+    t.commit().unwrap();
+    drop(t);
+    disk.make_durable();
+    disk
+}
+
+/// Returns the attributes and the names of the columns, and the rows.
+fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
+    let t = opened(folder, Mode::Read)?;
+    let names: Vec<&str> = t.columns().iter().map(|c| c.name.as_str()).collect();
+    let mut all = vec![format!("{}{names:?}", t.attrs().to_text()).into_bytes()];
+    all.resize(t.rows() as usize + 1, Vec::new());
+    for c in t.columns() {
+        let mut bytes = vec![0; c.array.nbytes() as usize];
+        let start = vec![0; c.array.shape().len()];
+        c.array
+            .read(&start, c.array.shape(), None, &mut bytes, None)?;
+        for (row, bytes) in all[1..]
+            .iter_mut()
+            .zip(bytes.chunks(row(&c.array) as usize))
+        {
+            row.extend(bytes);
+        }
+    }
+    Ok(all)
+}
+
+fn act(folder: &Arc<dyn Folder>, change: impl Fn(&mut Table) -> Result<()>) -> Result<()> {
+    let mut t = opened(folder, Mode::Append)?;
+    change(&mut t)?;
+    t.commit()
+}
+
+fn check(
+    name: &str,
+    disk: &SimDisk,
+    act_on: &dyn Fn(Arc<dyn Folder>) -> Result<()>,
+    per_cut: usize,
+) -> Tally {
+    let scene = Scenario {
+        name: name.into(),
+        disk: disk.copy(),
+        act: act_on,
+        read: &|folder| seen(&folder),
+        next_commit: &|folder| act(&folder, |t| append(t, 9, 1)),
+    };
+    sim::check_readers(&scene);
+    if !disk.contents().is_empty() {
+        sim::check_full(&scene);
+    }
+    sim::check(&scene, per_cut, None)
+}
+
+type Operation = fn(&mut Table) -> Result<()>;
+
+const CHANGES: &[(&str, Operation)] = &[
+    ("append", |t| append(t, 3, 40)),
+    ("append one row", |t| append(t, 3, 1)),
+    ("write", |t| {
+        let rows = rows_of(t, 4, 7);
+        t.write(0, 11, 7, &rows[0])?;
+        t.write(2, 12, 7, &rows[2])
+    }),
+    ("insert", |t| {
+        let rows = rows_of(t, 5, 3);
+        t.insert(9, 3, &slices(&rows))
+    }),
+    ("remove", |t| t.remove(7, 20)),
+    ("remove the last rows", |t| t.truncate(13)),
+    ("remove all", |t| t.truncate(0)),
+    ("add a column", |t| {
+        let bytes = noise(6, t.rows() * 8);
+        t.column_add(1, "new", &Dtype::parse("<f8")?, Some(&bytes))
+    }),
+    ("remove a column", |t| t.column_remove("b.c")),
+    ("attribute", |t| t.attr_set("n", Some(b"[2]"))),
+    ("remove an attribute", |t| t.attr_set("n", None)),
+    ("all at once", |t| {
+        append(t, 7, 30)?;
+        t.remove(1, 2)?;
+        t.column_remove("a")?;
+        t.attr_set("other", Some(b"\"x\""))?;
+        let bytes = noise(6, t.rows() * 4);
+        t.column_add(0, "a2", &Dtype::parse("<u4")?, Some(&bytes))
+    }),
+];
+
+#[test]
+fn changes_on_the_simulated_disk() {
+    let mut counts = StateCounts::of("CTable");
+    let disk = base(ROWS);
+    for (name, change) in CHANGES {
+        let tally = check(name, &disk, &|folder| act(&folder, *change), 6);
+        counts.add(name, tally);
+    }
+    let create = |folder: &Arc<dyn Folder>, mode, columns| {
+        let mut t = new(folder, mode, columns)?;
+        append(&mut t, 5, 25)?;
+        t.attr_set("n", Some(b"1"))?;
+        t.commit()
+    };
+    let other = &[("x", "<f8"), ("a", "|u1")];
+    let tally = check(
+        "create",
+        &SimDisk::default(),
+        &|f| create(&f, Mode::New, other),
+        6,
+    );
+    counts.add("create", tally);
+    let tally = check("replace", &disk, &|f| create(&f, Mode::Replace, other), 6);
+    counts.add("replace", tally);
+    counts.assert_complete(1000);
+}
+
+/// Random operations, and commits and openings between them, compared with vectors.
+#[test]
+fn random_changes_match_a_model() {
+    for seed in sim::seeds() {
+        random_changes(seed);
+    }
+}
+
+fn random_changes(seed: u64) {
+    let mut rng = Rng(seed * 2 + 1);
+    let disk = SimDisk::default();
+    let folder = disk.folder();
+    let mut t = new(&folder, Mode::New, COLUMNS).unwrap();
+    let mut model: Vec<Vec<Vec<u8>>> = vec![Vec::new(); COLUMNS.len()];
+    let mut committed = None;
+    for step in 0..120 {
+        let n = t.rows();
+        let some = rng.below(30) as u64;
+        match rng.below(8) {
+            0..=2 => {
+                let rows = rows_of(&t, step * 3, some);
+                t.append(some, &slices(&rows)).unwrap();
+                splice(&mut model, &t, n, 0, &rows);
+            }
+            3 => {
+                let at = rng.below(n as usize + 1) as u64;
+                let rows = rows_of(&t, step * 3 + 1, some);
+                t.insert(at, some, &slices(&rows)).unwrap();
+                splice(&mut model, &t, at, 0, &rows);
+            }
+            4 => {
+                let at = rng.below(n as usize + 1) as u64;
+                let gone = some.min(n - at);
+                t.remove(at, gone).unwrap();
+                let none = vec![Vec::new(); model.len()];
+                splice(&mut model, &t, at, gone, &none);
+            }
+            5 => {
+                let at = rng.below(n as usize + 1) as u64;
+                let count = some.min(n - at);
+                for i in 0..model.len() {
+                    let rows = rows_of(&t, step * 3 + 2, count);
+                    t.write(i, at, count, &rows[i]).unwrap();
+                    let one = row(&t.columns()[i].array) as usize;
+                    for (k, bytes) in rows[i].chunks(one).enumerate() {
+                        model[i][at as usize + k] = bytes.to_vec();
+                    }
+                }
+            }
+            6 => {
+                t.commit().unwrap();
+                committed = Some(model.clone());
+            }
+            _ => {
+                drop(t);
+                t = match &committed {
+                    Some(last) => {
+                        model = last.clone();
+                        opened(&folder, Mode::Append).unwrap()
+                    }
+                    None => {
+                        model = vec![Vec::new(); COLUMNS.len()];
+                        new(&folder, Mode::New, COLUMNS).unwrap()
+                    }
+                };
+            }
+        }
+        assert_eq!(t.rows(), model[0].len() as u64, "seed {seed}, step {step}");
+        for (column, rows) in t.columns().iter().zip(&model) {
+            let found = super::content(&column.array);
+            assert!(found == rows.concat(), "seed {seed}, step {step}");
+        }
+        if let Some(last) = &committed {
+            let reader = opened(&folder, Mode::Read).unwrap();
+            for (column, rows) in reader.columns().iter().zip(last) {
+                let found = super::content(&column.array);
+                assert!(found == rows.concat(), "seed {seed}, step {step}: reader");
+            }
+        }
+    }
+}
+
+/// Replaces rows of the model.
+fn splice(model: &mut [Vec<Vec<u8>>], t: &Table, at: u64, gone: u64, rows: &[Vec<u8>]) {
+    for ((column, new), list) in t.columns().iter().zip(rows).zip(model) {
+        let one = row(&column.array) as usize;
+        let new = new.chunks(one).map(<[u8]>::to_vec);
+        list.splice(at as usize..(at + gone) as usize, new);
+    }
+}
+
+#[test]
+fn what_a_ctable_cannot_have_is_refused() {
+    let disk = SimDisk::default();
+    for dtype in [">i4", "<f2", "<M8[D]", "|V3"] {
+        let e = new(&disk.folder(), Mode::New, &[("a", dtype)])
+            .err()
+            .unwrap();
+        assert_eq!(e.status, Status::Unsupported, "{dtype}: {e}");
+        assert!(
+            disk.contents().is_empty(),
+            "{dtype}: {:?}",
+            disk.contents().keys()
+        );
+    }
+    let disk = base(3);
+    let e = new(&disk.folder(), Mode::New, COLUMNS).err().unwrap();
+    assert_eq!(e.status, Status::Exists);
+    let mut t = opened(&disk.folder(), Mode::Append).unwrap();
+    let e = t.column_attr_set(0, "x", Some(b"1")).err().unwrap();
+    assert_eq!(e.status, Status::Unsupported);
+    let e = t.column_add(0, "a", &Dtype::parse("<i4").unwrap(), None);
+    assert_eq!(e.unwrap_err().status, Status::Exists);
+    let other = opened(&disk.folder(), Mode::Append);
+    // the simulated disk has no locks between handles of one process
+    drop(other);
+}

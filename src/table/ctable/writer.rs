@@ -1,0 +1,443 @@
+//! CTables that are open for writing. Each column is a frame, and so are the mask of the rows that
+//! exist, the schema and the attributes. A commit makes the changes of all of them visible together:
+//! see [`commit_all`](frame::commit_all).
+//!
+//! Each commit counts `value_epoch` in `_meta`, by which readers notice that a commit has changed
+//! the frames between two of which they were opening. It drops the indexes, which other programs
+//! would believe.
+#![forbid(unsafe_code)]
+
+use super::SCHEMA;
+use super::column_writer::ColumnWriter;
+use super::row_map::RowMap;
+use super::schema::path_of;
+use super::schema_edit;
+use super::valid_rows::ValidRows;
+use crate::alloc;
+use crate::array::msgpack_json::{from_json, to_json};
+use crate::array::{Array, NewTiled};
+use crate::blosc::{Codec, Params, Target};
+use crate::dataset::attrs::Attrs;
+use crate::dtype::numpy_meta::{ArrayMeta, Order};
+use crate::dtype::{Dtype, Kind};
+use crate::error::{Result, fail};
+use crate::io::journal::Session;
+use crate::io::parent;
+use crate::json::Value;
+use crate::options::{Opt, Options};
+use crate::store::EMBED;
+use crate::store::table_files::{ATTRIBUTES, COLUMNS, META, TableFiles, VALID_ROWS};
+use crate::superchunk::frame::{self, Frame, NewFrame};
+use crate::table::Column;
+use std::any::Any;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Metalayers of `_meta`.
+const KIND: &str = "kind";
+const VERSION: &str = "version";
+const INDEXES: &str = "index_catalog";
+const VALUE_EPOCH: &str = "value_epoch";
+const VISIBILITY_EPOCH: &str = "visibility_epoch";
+/// Default number of rows in a chunk, the minimum of a small table, and the maximum bytes of a chunk
+/// with more rows than one.
+const CHUNK_ROWS: u64 = 1 << 18;
+const MIN_CHUNK_ROWS: u64 = 1 << 14;
+const MAX_CHUNK_BYTES: u64 = 4 << 20;
+/// Positions of the mask that are written at once.
+const PIECE: u64 = 1 << 20;
+/// Content bytes of a chunk of a frame that has none.
+const EMPTY_CHUNK: usize = 1 << 24;
+const EMBED_CHUNK: usize = 1 << 13;
+
+/// The write state of a CTable.
+pub struct CTableWriter {
+    files: TableFiles,
+    /// Settings of new columns.
+    pub options: Options,
+    schema: Value,
+    /// The schema has other columns than that of the last commit.
+    schema_changed: bool,
+    meta: Frame,
+    mask: Array,
+    attrs: Option<Frame>,
+    /// The frame of nodes without files, of a store that is new.
+    embed: Option<Frame>,
+    /// The rows of the last commit.
+    valid: Arc<ValidRows>,
+    /// Before the first commit: the files of the table that it replaces.
+    replaced: Option<Vec<OsString>>,
+    /// Files that are removed after the commit: of removed columns, and of indexes.
+    obsolete: Vec<OsString>,
+    // last field, so that the lock is released after the cleanup
+    pub session: Arc<Session>,
+}
+
+/// The frames of an existing table.
+pub struct Found {
+    pub schema: Value,
+    pub meta: Frame,
+    pub mask: Array,
+    pub attrs: Option<Frame>,
+    pub valid: Arc<ValidRows>,
+    /// Files of the indexes.
+    pub indexes: Vec<OsString>,
+}
+
+impl CTableWriter {
+    /// Returns the writer of a table that exists.
+    pub fn of(
+        files: TableFiles,
+        found: Found,
+        session: &Arc<Session>,
+        options: &Options,
+    ) -> CTableWriter {
+        CTableWriter {
+            files,
+            options: options.clone(),
+            schema: found.schema,
+            schema_changed: false,
+            meta: found.meta,
+            mask: found.mask,
+            attrs: found.attrs,
+            embed: None,
+            valid: found.valid,
+            replaced: None,
+            obsolete: found.indexes,
+            session: session.clone(),
+        }
+    }
+
+    /// Returns the writer of a new table without columns, which replaces these files.
+    pub fn create(
+        files: TableFiles,
+        replaced: Vec<OsString>,
+        session: &Arc<Session>,
+        options: &Options,
+    ) -> Result<CTableWriter> {
+        let new = |name: &str, chunk_bytes, metalayers: &[(&str, Vec<u8>)]| {
+            let own = own_options(options)?;
+            Frame::create_member(
+                session,
+                &files.file(name),
+                &empty_frame(chunk_bytes, metalayers),
+                &own,
+            )
+        };
+        let version = [("b2tree", from_json(br#"{"version": 1}"#))];
+        let mut embed = new(EMBED, EMBED_CHUNK, &version)?;
+        let nodes = br#"{"embed_map": {}, "current_offset": 0}"#;
+        embed.vlmeta_set("estore_metadata", &from_json(nodes))?;
+        let mut meta = new(META, EMPTY_CHUNK, &[])?;
+        meta.vlmeta_set(KIND, &from_json(br#""ctable""#))?;
+        meta.vlmeta_set(VERSION, &from_json(b"1"))?;
+        let chunk = [chunk_rows(1, options)];
+        let new = new_array("|b1", &[0], &chunk);
+        let name = files.file(VALID_ROWS);
+        let mask = Array::create_member(session, &name, &new, &own_options(options)?)?;
+        Ok(CTableWriter {
+            files,
+            options: options.clone(),
+            schema: schema_edit::empty(),
+            schema_changed: true,
+            meta,
+            mask,
+            attrs: None,
+            embed: Some(embed),
+            valid: Arc::new(ValidRows::dense(0)),
+            replaced: Some(replaced),
+            obsolete: Vec::new(),
+            session: session.clone(),
+        })
+    }
+
+    /// Creates the array of a column, without rows, and adds it to the schema before column `at`.
+    pub fn column(
+        &mut self,
+        at: usize,
+        name: &str,
+        dtype: &Dtype,
+        options: &Options,
+    ) -> Result<Array> {
+        let field = schema_edit::new_field(name, dtype)?;
+        if options.given_bytes(Opt::Fill).is_some() {
+            return Err(fail!(
+                Unsupported,
+                "a fill value: the rows of a CTable always have values"
+            ));
+        }
+        let file = self.files.column(&path_of(name));
+        self.make_folders(&file)?;
+        let item = Dtype::parse(&field.stored)?.item.size as u64;
+        let row_bytes = field.row.iter().fold(item, |n, d| n.saturating_mul(*d));
+        let chunk = [&[chunk_rows(row_bytes, options)], &field.row[..]].concat();
+        let shape = [&[0], &field.row[..]].concat();
+        let mut own = options.clone();
+        own.take(Opt::ExpectedRows);
+        own.take(Opt::ChunkBytes);
+        let new = new_array(&field.stored, &shape, &chunk);
+        let array = Array::create_member(&self.session, &file, &new, &own)?;
+        let columns = schema_edit::columns(&mut self.schema)?;
+        columns.insert(at.min(columns.len()), field.entry);
+        self.schema_changed = true;
+        column(array, dtype, &Arc::new(ValidRows::dense(0)), options)
+    }
+
+    /// Removes a column from the schema; its files after the commit.
+    pub fn column_removed(&mut self, at: usize, folder: &str) -> Result<()> {
+        let columns = schema_edit::columns(&mut self.schema)?;
+        if at < columns.len() {
+            columns.remove(at);
+        }
+        self.schema_changed = true;
+        self.obsolete.extend(self.files.of_node(folder)?);
+        Ok(())
+    }
+
+    /// Creates the folders of a file.
+    fn make_folders(&self, file: &OsStr) -> Result<()> {
+        let folder = &self.session.container().folder;
+        let above = Path::new(file).ancestors().skip(1);
+        let mut above: Vec<&OsStr> = above.map(Path::as_os_str).collect();
+        above.retain(|name| !name.is_empty());
+        above
+            .iter()
+            .rev()
+            .try_for_each(|name| folder.make_folder(name))
+    }
+
+    /// Commits all changes.
+    pub fn commit<A: AsMut<Array>>(
+        &mut self,
+        columns: &mut [Column<A>],
+        attrs: &Attrs,
+    ) -> Result<()> {
+        self.session.check_commit()?;
+        for column in columns.iter_mut() {
+            column.array.as_mut().flush()?;
+        }
+        let limit = self.options.memory_limit();
+        let map = match columns.first_mut() {
+            Some(column) => writer_of(column.array.as_mut())?.map().clone(),
+            None => RowMap::new(self.valid.clone()),
+        };
+        let valid = map.committed(limit)?;
+        let positions = self.positions().max(map.end());
+        self.write_mask(&map, &valid, positions)?;
+        self.write_attrs(attrs)?;
+        let mut frames = Vec::new();
+        for column in columns.iter_mut() {
+            let array = writer_of(column.array.as_mut())?.prepare_commit(positions)?;
+            frames.push(frame_of(array)?);
+        }
+        self.mask.flush()?;
+        let mask = frame_of(&mut self.mask)?;
+        let rows_changed = mask.is_changed();
+        frames.push(mask);
+        frames.extend(self.attrs.as_mut());
+        if !self.schema_changed && frames.iter().all(|frame| !frame.is_changed()) {
+            return Ok(());
+        }
+        write_meta(
+            &mut self.meta,
+            &mut self.schema,
+            valid.count(),
+            rows_changed,
+        )?;
+        // programs without the journal see rows only when everything else is there
+        frames.push(&mut self.meta);
+        frames.extend(self.embed.as_mut());
+        match &self.replaced {
+            Some(replaced) => frame::create_all(&self.session, frames, replaced)?,
+            None => frame::commit_all(&self.session, frames)?,
+        }
+        for column in columns {
+            writer_of(column.array.as_mut())?.finish_commit(&valid);
+        }
+        self.finish_commit(valid);
+        Ok(())
+    }
+
+    fn finish_commit(&mut self, valid: Arc<ValidRows>) {
+        (self.valid, self.schema_changed) = (valid, false);
+        (self.replaced, self.embed) = (None, None);
+        let folder = &self.session.container().folder;
+        for name in std::mem::take(&mut self.obsolete) {
+            let _ = folder.remove_if_there(&name);
+            let _ = folder.remove_folder(parent(&name));
+        }
+    }
+
+    fn positions(&self) -> u64 {
+        self.mask.shape().first().copied().unwrap_or(0)
+    }
+
+    /// Writes the mask where it changes.
+    fn write_mask(&mut self, map: &RowMap, valid: &ValidRows, positions: u64) -> Result<()> {
+        if positions != self.positions() {
+            self.mask.resize(&[positions])?;
+        }
+        let mut at = map.unchanged_before(&self.valid);
+        let end = valid.end().max(self.valid.end());
+        while at < end {
+            let n = (end - at).min(PIECE);
+            let mut bytes = alloc::with_capacity(n as usize)?;
+            bytes.extend((at..at + n).map(|position| u8::from(valid.is_valid(position))));
+            self.mask.write(&[at], &[n], None, &bytes, None)?;
+            at += n;
+        }
+        Ok(())
+    }
+
+    /// Writes the attributes that differ.
+    fn write_attrs(&mut self, attrs: &Attrs) -> Result<()> {
+        if self.attrs.is_none() && attrs.names().is_empty() {
+            return Ok(());
+        }
+        let frame = match &mut self.attrs {
+            Some(frame) => frame,
+            none => none.insert(Frame::create_member(
+                &self.session,
+                &self.files.file(ATTRIBUTES),
+                &empty_frame(EMPTY_CHUNK, &[]),
+                &own_options(&self.options)?,
+            )?),
+        };
+        let stored: Vec<String> = frame.meta_names().map(str::to_owned).collect();
+        for name in stored {
+            if attrs.get(&name)?.is_none() {
+                frame.meta_remove(&name)?;
+            }
+        }
+        for name in attrs.names() {
+            let value = from_json(attrs.get(name)?.unwrap_or_default());
+            let stored = frame.meta(name)?.map(to_json);
+            if stored.is_none_or(|stored| stored != to_json(&value)) {
+                frame.vlmeta_set(name, &value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for CTableWriter {
+    /// Removes the folder of the columns if nothing was committed.
+    fn drop(&mut self) {
+        if self.replaced.is_some() && self.session.is_own() {
+            let folder = self.files.file(COLUMNS);
+            let _ = self.session.container().folder.remove_folder(&folder);
+        }
+    }
+}
+
+/// Writes the schema with the number of rows, and the epochs.
+fn write_meta(meta: &mut Frame, schema: &mut Value, rows: u64, rows_changed: bool) -> Result<()> {
+    if meta.meta(INDEXES)?.is_some() {
+        meta.meta_remove(INDEXES)?;
+        schema_edit::set(schema, "summary_indexes_built", Value::Bool(false));
+    }
+    schema_edit::set(schema, "n_rows", Value::Int(rows.into()));
+    let text = Value::String(schema.to_string()).to_string();
+    meta.vlmeta_set(SCHEMA, &from_json(text.as_bytes()))?;
+    count(meta, VALUE_EPOCH)?;
+    match rows_changed {
+        true => count(meta, VISIBILITY_EPOCH),
+        false => Ok(()),
+    }
+}
+
+/// Adds one to a number.
+fn count(meta: &mut Frame, name: &str) -> Result<()> {
+    let stored = meta.meta(name)?.map(to_json).unwrap_or_default();
+    let next = stored.parse::<u64>().unwrap_or(0).saturating_add(1);
+    meta.vlmeta_set(name, &from_json(next.to_string().as_bytes()))
+}
+
+/// Returns the column over an array, whose rows have these positions.
+pub fn column(
+    array: Array,
+    dtype: &Dtype,
+    valid: &Arc<ValidRows>,
+    options: &Options,
+) -> Result<Array> {
+    let shape = [&[valid.count()], array.shape().get(1..).unwrap_or_default()].concat();
+    let chunkshape = array.chunkshape().to_vec();
+    let dtype = match dtype.item.kind {
+        // the rows have the shape
+        Kind::Array(..) => array.dtype().clone(),
+        _ => dtype.clone(),
+    };
+    let meta = ArrayMeta {
+        dtype,
+        shape,
+        order: Order::C,
+    };
+    let store = ColumnWriter::new(array, valid, options.memory_limit());
+    Array::over(Box::new(store), meta, chunkshape, options)
+}
+
+/// Returns the writer of a column.
+pub fn writer_of(array: &mut Array) -> Result<&mut ColumnWriter> {
+    let store: &mut dyn Any = array.store_mut()?;
+    store
+        .downcast_mut()
+        .ok_or_else(|| fail!(State, "the column is not open for writing"))
+}
+
+fn frame_of(array: &mut Array) -> Result<&mut Frame> {
+    let store: &mut dyn Any = array.store_mut()?;
+    store
+        .downcast_mut()
+        .ok_or_else(|| fail!(State, "the array is not stored in a frame"))
+}
+
+/// Returns the properties of a frame of which only the metalayers are used.
+fn empty_frame<'a>(chunk_bytes: usize, metalayers: &'a [(&'a str, Vec<u8>)]) -> NewFrame<'a> {
+    NewFrame {
+        typesize: 1,
+        chunk_bytes,
+        params: Params::new(Target::Blosc2, Codec::Zstd, 5, 1),
+        metalayers,
+        sparse: false,
+    }
+}
+
+fn new_array<'a>(dtype: &'a str, shape: &'a [u64], chunk: &'a [u64]) -> NewTiled<'a> {
+    NewTiled {
+        dtype,
+        shape,
+        chunks: Some(chunk),
+        blocks: None,
+        caterva: false,
+    }
+}
+
+/// Returns the options for frames whose encoding the caller does not choose.
+pub fn own_options(options: &Options) -> Result<Options> {
+    let mut own = Options::new();
+    for opt in [
+        Opt::Threads,
+        Opt::MemoryLimit,
+        Opt::Verify,
+        Opt::Durability,
+        Opt::Lock,
+    ] {
+        options.copy_to(opt, &mut own)?;
+    }
+    Ok(own)
+}
+
+/// Returns the number of rows in a chunk of a new column, the same for all that are not too wide.
+fn chunk_rows(row_bytes: u64, options: &Options) -> u64 {
+    if let Some(bytes) = options.given(Opt::ChunkBytes) {
+        return (bytes.max(1) as u64 / row_bytes.max(1)).max(1);
+    }
+    let expected = options.given(Opt::ExpectedRows).map(|n| n.max(0) as u64);
+    let expected = expected.map_or(CHUNK_ROWS, |n| n.checked_next_power_of_two().unwrap_or(n));
+    let mut rows = expected.clamp(MIN_CHUNK_ROWS, CHUNK_ROWS);
+    while rows > 1 && rows.saturating_mul(row_bytes) > MAX_CHUNK_BYTES {
+        rows /= 2;
+    }
+    rows
+}
