@@ -22,6 +22,7 @@ pub fn format_of(to: DataFormat) -> Option<Format> {
         DataFormat::Bcolz => Format::Bcolz,
         DataFormat::Blz => Format::Blz,
         DataFormat::BlzRfc => Format::BlzRfc,
+        DataFormat::CTable => Format::CTable,
         DataFormat::B2nd => Format::B2nd,
         DataFormat::Caterva => Format::Caterva,
         DataFormat::B2Frame => Format::B2Frame,

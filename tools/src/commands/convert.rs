@@ -103,8 +103,13 @@ impl Conversion<'_> {
 
     fn check(&self, to: DataFormat, is_table: bool) -> Result {
         let (args, format) = (self.args, format_of(to));
-        if let Some(format @ (Format::Bcolz | Format::Blz | Format::BlzRfc)) = format {
-            let what = format!("a dataset of {}", detect::format_name(format));
+        if let Some(format @ (Format::Bcolz | Format::Blz | Format::BlzRfc | Format::CTable)) =
+            format
+        {
+            let what = match format {
+                Format::CTable => "a ctable".to_owned(),
+                format => format!("a dataset of {}", detect::format_name(format)),
+            };
             standard::refuse_files(self.out, &what, "--to b2nd or blpk, csv, jsonl or npy")?;
         }
         if args.layout.sparse {
