@@ -205,7 +205,9 @@ impl<'a> Snapshot<'a> {
             self.check_journal(&self.container.main)?;
             return Ok(folder.clone());
         };
-        let (mut swapped, mut in_place) = (Vec::new(), BTreeMap::new());
+        // it applies to the files of the folder, not to those of the view
+        let mut swapped = vec![(self.container.journal(), None)];
+        let mut in_place = BTreeMap::new();
         for e in &hot.entries {
             check_swapped_files(&**folder, hot, e)?;
             match e {
