@@ -1,15 +1,18 @@
 //! Repairs the frames of a store.
 #![forbid(unsafe_code)]
 
+use super::table_files::TableFiles;
 use super::{EMBED, Node, tree};
 use crate::error::{Result, fail};
 use crate::format::Format;
-use crate::io::locate;
+use crate::io::journal::{Mode, Session};
+use crate::io::{Folder, locate};
 use crate::options::Options;
 use crate::superchunk::bloscpack::Repaired;
 use crate::superchunk::frame;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
 
 /// Repairs each frame of the store in a folder. Frames of a kind that the library does not support
 /// are left alone. One that cannot be repaired is an error, after all others were repaired. An
@@ -22,8 +25,11 @@ pub fn repair(path: &OsStr, format: Format, options: &Options) -> Result<Repaire
             path.display()
         ));
     }
+    let folder = locate::folder(path)?;
+    // until the end: a writer of a table changes several frames
+    let _tables = recover_tables(&folder, options)?;
     let mut nodes = BTreeMap::new();
-    tree::add_files(&mut nodes, &*locate::folder(path)?)?;
+    tree::add_files(&mut nodes, &*folder)?;
     let mut names = vec![OsString::from(EMBED)];
     for node in nodes.into_values() {
         match node {
@@ -47,4 +53,24 @@ pub fn repair(path: &OsStr, format: Format, options: &Options) -> Result<Repaire
         }
     }
     failed.map_or(Ok(all), Err)
+}
+
+/// Rolls back or finishes the changes of interrupted writers of tables. Returns their locks.
+fn recover_tables(folder: &Arc<dyn Folder>, options: &Options) -> Result<Vec<Session>> {
+    let mut roots = BTreeSet::new();
+    for name in folder.files()? {
+        roots.extend(
+            name.to_str()
+                .and_then(TableFiles::root_of)
+                .map(str::to_owned),
+        );
+    }
+    let recover = |root: String| {
+        let files = TableFiles::new(folder, &root);
+        let shown = folder.show(OsStr::new(&root));
+        let session = Session::open(files.container(), shown, Mode::Append, options)?;
+        files.tidy()?;
+        Ok(session)
+    };
+    roots.into_iter().map(recover).collect()
 }

@@ -5,7 +5,7 @@
 use super::EMBED;
 use crate::error::{Result, Status};
 use crate::io::Folder;
-use crate::io::journal::{Container, NEW, PART};
+use crate::io::journal::{Container, NEW, PART, SUFFIX};
 use crate::os::OsStrExt;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path};
@@ -51,6 +51,13 @@ impl TableFiles {
                 root => format!("{root}/"),
             },
         }
+    }
+
+    /// Returns the group of the table that has this file as its schema, or as the journal of a commit.
+    pub fn root_of(file: &str) -> Option<&str> {
+        let (root, name) = file.rsplit_once('/').unwrap_or(("", file));
+        let is_journal = name.strip_prefix(MAIN) == Some(SUFFIX);
+        (name == META || is_journal).then_some(root)
     }
 
     /// Returns a file of the table.
