@@ -74,19 +74,35 @@ pub fn locate_for_change(text: &OsStr) -> Result<Located> {
 /// Returns the name of a zip archive and the path of a member, if the name continues after that of
 /// an archive.
 fn archive_and_member(text: &OsStr) -> Option<(&OsStr, &OsStr)> {
-    let bytes = text.as_bytes();
-    let ends = bytes.windows(ARCHIVE.len() + 1).enumerate();
-    let ends = ends.filter(|(_, window)| {
-        window.starts_with(ARCHIVE) && window.last().is_some_and(|b| is_separator((*b).into()))
-    });
-    let mut names = ends.filter_map(|(at, _)| {
-        let (archive, member) = bytes.split_at_checked(at + ARCHIVE.len())?;
-        let member = member.get(1..).filter(|member| !member.is_empty())?;
-        Some((OsStr::from_bytes(archive), OsStr::from_bytes(member)))
-    });
-    names.find(|(archive, _)| match is_local_name(archive) {
+    continued(text, &[ARCHIVE]).find(|(archive, _)| match is_local_name(archive) {
         true => Path::new(local(archive)).is_file(),
         false => exists(archive),
+    })
+}
+
+/// Returns the names in a path that end in one of some extensions, each with what follows it:
+/// "x.b2z" and "a" for "x.b2z/a".
+pub fn continued<'a>(
+    path: &'a OsStr,
+    extensions: &'a [&'a [u8]],
+) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
+    let bytes = path.as_bytes();
+    let mut from = 0;
+    let dots = std::iter::from_fn(move || {
+        let dot = from + bytes.get(from..)?.iter().position(|b| *b == b'.')?;
+        from = dot + 1;
+        Some(dot)
+    });
+    dots.filter_map(move |dot| {
+        let end = dot
+            + bytes
+                .get(dot..)?
+                .iter()
+                .position(|b| is_separator((*b).into()))?;
+        let (name, rest) = bytes.split_at_checked(end)?;
+        let rest = rest.get(1..).filter(|rest| !rest.is_empty())?;
+        let is_named = extensions.contains(&bytes.get(dot..end)?);
+        is_named.then_some((OsStr::from_bytes(name), OsStr::from_bytes(rest)))
     })
 }
 

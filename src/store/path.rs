@@ -6,10 +6,9 @@ use super::{Node, NodeLocation, Store};
 use crate::error::{Result, Status};
 use crate::io::{Folder, locate};
 use crate::options::Options;
-use crate::os::OsStrExt;
 use std::borrow::Cow;
 use std::ffi::OsStr;
-use std::path::{Path, is_separator};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Ends of the names of stores whose nodes have paths.
@@ -65,17 +64,8 @@ pub fn named(path: &OsStr, options: &Options) -> Result<Named> {
 
 /// Splits a path after the name of a store that exists.
 fn split(path: &OsStr) -> Option<(&OsStr, Cow<'_, str>)> {
-    let bytes = path.as_bytes();
-    let separators = bytes
-        .iter()
-        .enumerate()
-        .filter(|(_, b)| is_separator((**b).into()));
-    let mut stores = separators.filter_map(|(at, _)| {
-        let (store, node) = bytes.split_at_checked(at)?;
-        let is_named = ENDINGS.iter().any(|end| store.ends_with(end));
-        let node = OsStr::from_bytes(node.get(1..)?).to_str()?;
-        (is_named && !node.is_empty()).then_some((OsStr::from_bytes(store), node))
-    });
+    let stores = locate::continued(path, &ENDINGS);
+    let mut stores = stores.filter_map(|(store, node)| Some((store, node.to_str()?)));
     let (store, node) = stores.find(|(store, _)| match locate::is_local_name(store) {
         true => Path::new(store).exists(),
         false => true,
