@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import tempfile
 import unittest
 
 from tool import run
@@ -62,6 +63,38 @@ class Stores(unittest.TestCase):
         self.assertIn("column 'd' has nulls", done)
         for args in (("--columns", "x"), ("--columns", "t,w", "--to", "arrow")):
             self.assertTrue(run("cat", "text.b2d", *args, cwd=STORES).stdout)
+
+    def test_nodes_of_archives_are_listed(self):
+        for path in ("tree.b2z/group/b", "tree.b2d/group/b"):
+            self.assertEqual(self.good("ls", path), f"{path}  b2nd array  <f8 [50]\n")
+            self.assertIn("chunks", self.good("tree", path))
+        self.assertIn("x  <i8 [5]", self.good("ls", "tree.b2z/tables/t"))
+        self.refused("ls", "tree.b2z/none")
+
+    def test_ctables_are_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rows, path = os.path.join(folder, "rows.csv"), os.path.join(folder, "x.b2d")
+            text = "n,at,s\n1,2.5,a\n-2,0.5,bc\n"
+            with open(rows, "w", encoding="utf-8") as file:
+                file.write(text)
+            self.good("convert", rows, path)
+            self.good("append", path, rows)
+            whole = text + text.split("\n", 1)[1]
+            self.assertEqual(self.good("cat", path), whole)
+            self.assertEqual(self.good("identify", path), f"{path}: ctable table\n")
+            self.good("verify", path)
+            self.good("repair", path)
+            self.assertEqual(self.good("cat", path), whole)
+            for name in ("y.bcolz", "y.b2d", "y.arrow"):
+                copy = os.path.join(folder, name)
+                self.good("convert", path, copy)
+                if name != "y.arrow":
+                    self.assertEqual(self.good("cat", copy), whole)
+            self.assertIn("there already", self.refused("convert", rows, path))
+            self.good("convert", "--force", rows, path)
+            self.assertEqual(self.good("cat", path), text)
+            self.assertIn(".b2d", self.refused("convert", "--to", "ctable", rows, copy + "x"))
+        self.assertIn("read-only", self.refused("append", "table.b2z", os.devnull, "--from", "csv"))
 
     def test_tables_are_listed_with_their_rows(self):
         got = json.loads(self.good("info", "--json", "text.b2d"))

@@ -92,6 +92,10 @@ impl<F: FnMut(Found) -> Result> Walk<F> {
             0 => std::fs::metadata(path),
             _ => std::fs::symlink_metadata(path),
         };
+        if about.is_err() && detect::format(path, None).is_some() {
+            // a node of an archive
+            return self.open(path, shown, &self.options.clone());
+        }
         let Some(about) = self.reported(about.map_err(system(path)))? else {
             return Ok(());
         };
