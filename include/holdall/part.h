@@ -31,7 +31,8 @@ typedef struct holdall_part holdall_part;
  * parts), each part becomes a shard, without a copy.
  *
  * Returns:
- * - HOLDALL_E_UNSUPPORTED: an object store or storage of the caller, also for arrays and tables. */
+ * - HOLDALL_E_UNSUPPORTED: an object store or storage of the caller, also for arrays and tables;
+ *   a CTable. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_part_of_bag(const char *spec,
                                    const holdall_options *options,

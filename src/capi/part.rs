@@ -48,7 +48,8 @@ fn part_handle(part: Part) -> Result<holdall_part> {
 /// parts), each part becomes a shard, without a copy.
 ///
 /// Returns:
-/// - HOLDALL_E_UNSUPPORTED: an object store or storage of the caller, also for arrays and tables.
+/// - HOLDALL_E_UNSUPPORTED: an object store or storage of the caller, also for arrays and tables; a
+///   CTable.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_part_of_bag(

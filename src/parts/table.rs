@@ -4,7 +4,8 @@
 use super::files::Parts;
 use super::token::Token;
 use super::{Attempt, Commit, array, check_items, ends_with, of_part};
-use crate::error::Result;
+use crate::error::{Result, fail};
+use crate::format::Format;
 use crate::options::Options;
 use crate::superchunk::bloscpack::Mode;
 use crate::table::Table;
@@ -13,6 +14,13 @@ use std::ffi::OsStr;
 /// Creates a part without rows.
 pub fn create(path: &OsStr, part: &OsStr, options: &Options) -> Result<()> {
     let table = Table::open(path, Mode::Read, &Options::new())?;
+    if table.format() == Format::CTable {
+        return Err(fail!(
+            Unsupported,
+            "{}: a CTable is not written in parts",
+            path.display()
+        ));
+    }
     table.create_like(part, options)?.commit()
 }
 
