@@ -54,15 +54,15 @@ typedef struct holdall_table_info {
 } holdall_table_info;
 
 /* Opens a table, a folder of bcolz, BLZ or the BLZ RFC layout with separate fields, at its last
- * commit, or a CTable for reading (docs/stores.md). mode: HOLDALL_READ, HOLDALL_APPEND. It is as
- * long as its shortest column; the next commit removes excess rows
- * (holdall_table_column_row_count()).
+ * commit, or a CTable (docs/stores.md). mode: HOLDALL_READ, HOLDALL_APPEND. It is as long as its
+ * shortest column; the next commit removes excess rows (holdall_table_column_row_count()).
  *
  * Returns:
  * - HOLDALL_E_BUSY: also if another writer has a column open.
  * - HOLDALL_E_MISSING, _FORMAT: a column is missing or corrupt (see the message), or its name
  *   leads out of the folder.
- * - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND, and a column has Python objects; a CTable. */
+ * - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND, and a column has Python objects, or values that a
+ *   CTable only reads. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_open(const char *path,
                                   holdall_mode mode,
@@ -74,14 +74,15 @@ holdall_status holdall_table_open(const char *path,
  *
  * - mode: HOLDALL_CREATE, or HOLDALL_REPLACE: the first commit replaces a table of the same
  *   layout.
- * - spec->format: see docs/choosing.md.
- * - Set HOLDALL_OPT_EXPECTED_ROWS: without it chunks have 16 KiB (_BLZ: 4 KiB).
+ * - spec->format: see docs/choosing.md. The path of HOLDALL_FORMAT_CTABLE ends in ".b2d".
+ * - Set HOLDALL_OPT_EXPECTED_ROWS: without it chunks have 16 KiB (_BLZ: 4 KiB, _CTABLE: 65,536
+ *   rows).
  *
  * Returns:
  * - HOLDALL_E_EXISTS: the path exists, or a name is repeated.
  * - HOLDALL_E_ARGUMENT: no columns, or an invalid name.
  * - HOLDALL_E_TYPE: unknown dtype.
- * - HOLDALL_E_UNSUPPORTED: Python objects, or another format. */
+ * - HOLDALL_E_UNSUPPORTED: a dtype that the format does not have, or another format. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_create(const char *path,
                                     holdall_mode mode,

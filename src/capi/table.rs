@@ -148,14 +148,15 @@ impl holdall_table {
 }
 
 /// Opens a table, a folder of bcolz, BLZ or the BLZ RFC layout with separate fields, at its last
-/// commit, or a CTable for reading (docs/stores.md). mode: HOLDALL_READ, HOLDALL_APPEND. It is as long as its shortest column; the next
+/// commit, or a CTable (docs/stores.md). mode: HOLDALL_READ, HOLDALL_APPEND. It is as long as its shortest column; the next
 /// commit removes excess rows (holdall_table_column_row_count()).
 ///
 /// Returns:
 /// - HOLDALL_E_BUSY: also if another writer has a column open.
 /// - HOLDALL_E_MISSING, _FORMAT: a column is missing or corrupt (see the message), or its name
 ///   leads out of the folder.
-/// - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND, and a column has Python objects; a CTable.
+/// - HOLDALL_E_UNSUPPORTED: HOLDALL_APPEND, and a column has Python objects, or values that a CTable
+///   only reads.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_open(
@@ -219,7 +220,7 @@ fn table_format(constant: holdall_format) -> Result<Format> {
 /// - mode: HOLDALL_CREATE, or HOLDALL_REPLACE: the first commit replaces a table of the same
 ///   layout.
 /// - spec->format: see docs/choosing.md. The path of HOLDALL_FORMAT_CTABLE ends in ".b2d".
-/// - Set HOLDALL_OPT_EXPECTED_ROWS: without it chunks have 16 KiB (_BLZ: 4 KiB, _CTABLE: 4 MiB).
+/// - Set HOLDALL_OPT_EXPECTED_ROWS: without it chunks have 16 KiB (_BLZ: 4 KiB, _CTABLE: 65,536 rows).
 ///
 /// Returns:
 /// - HOLDALL_E_EXISTS: the path exists, or a name is repeated.

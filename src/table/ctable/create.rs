@@ -18,6 +18,7 @@ use crate::superchunk::bloscpack::Mode;
 use crate::table::Table;
 use crate::table::write::{NewColumn, Writer};
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Creates a table without rows, which exists from the first commit on.
@@ -40,7 +41,8 @@ pub fn create(
         NewLocation::Storage(folder) => create_in(folder, None, mode, columns, options),
         NewLocation::Path(path) => {
             // python-blosc2 recognizes a store by its name
-            if !path.as_bytes().ends_with(b".b2d") {
+            let name = Path::new(path).file_name().unwrap_or_default();
+            if !name.as_bytes().ends_with(b".b2d") {
                 return Err(fail!(
                     Argument,
                     "{}: the name of a CTable ends in .b2d",

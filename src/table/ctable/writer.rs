@@ -42,8 +42,8 @@ const VALUE_EPOCH: &str = "value_epoch";
 const VISIBILITY_EPOCH: &str = "visibility_epoch";
 /// Default number of rows in a chunk, the minimum of a small table, and the maximum bytes of a chunk
 /// with more rows than one.
-const CHUNK_ROWS: u64 = 1 << 18;
-const MIN_CHUNK_ROWS: u64 = 1 << 14;
+const CHUNK_ROWS: u64 = 1 << 16;
+const MIN_CHUNK_ROWS: u64 = 1 << 12;
 const MAX_CHUNK_BYTES: u64 = 4 << 20;
 /// Positions of the mask that are written at once.
 const PIECE: u64 = 1 << 20;
@@ -266,6 +266,7 @@ impl CTableWriter {
         for name in std::mem::take(&mut self.obsolete) {
             let _ = folder.remove_if_there(&name);
             let _ = folder.remove_folder(parent(&name));
+            let _ = folder.remove_folder(parent(parent(&name)));
         }
     }
 

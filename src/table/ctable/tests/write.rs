@@ -3,7 +3,7 @@
 use super::super::*;
 use crate::dtype::Dtype;
 use crate::error::Status;
-use crate::io::sim::{self, Rng, Scenario, SimDisk, StateCounts, Tally};
+use crate::io::sim::{self, Fault, Rng, Scenario, SimDisk, StateCounts, Tally};
 use crate::options::Opt;
 
 /// Names and dtypes, of 4, 3 and 6 bytes per row.
@@ -100,6 +100,7 @@ fn check(
     disk: &SimDisk,
     act_on: &dyn Fn(Arc<dyn Folder>) -> Result<()>,
     per_cut: usize,
+    wrong: Option<Fault>,
 ) -> Tally {
     let scene = Scenario {
         name: name.into(),
@@ -108,11 +109,13 @@ fn check(
         read: &|folder| seen(&folder),
         next_commit: &|folder| act(&folder, |t| append(t, 9, 1)),
     };
-    sim::check_readers(&scene);
-    if !disk.contents().is_empty() {
+    if wrong.is_none() {
+        sim::check_readers(&scene);
+    }
+    if wrong.is_none() && !disk.contents().is_empty() {
         sim::check_full(&scene);
     }
-    sim::check(&scene, per_cut, None)
+    sim::check(&scene, per_cut, wrong)
 }
 
 type Operation = fn(&mut Table) -> Result<()>;
@@ -154,7 +157,7 @@ fn changes_on_the_simulated_disk() {
     let mut counts = StateCounts::of("CTable");
     let disk = base(ROWS);
     for (name, change) in CHANGES {
-        let tally = check(name, &disk, &|folder| act(&folder, *change), 6);
+        let tally = check(name, &disk, &|folder| act(&folder, *change), 6, None);
         counts.add(name, tally);
     }
     let create = |folder: &Arc<dyn Folder>, mode, columns| {
@@ -169,11 +172,31 @@ fn changes_on_the_simulated_disk() {
         &SimDisk::default(),
         &|f| create(&f, Mode::New, other),
         6,
+        None,
     );
     counts.add("create", tally);
-    let tally = check("replace", &disk, &|f| create(&f, Mode::Replace, other), 6);
+    let tally = check(
+        "replace",
+        &disk,
+        &|f| create(&f, Mode::Replace, other),
+        6,
+        None,
+    );
     counts.add("replace", tally);
     counts.assert_complete(1000);
+}
+
+/// The simulated disk detects faults of a commit that changes all kinds of files.
+#[test]
+fn faults_of_a_commit_are_detected() {
+    let disk = base(ROWS);
+    let (name, change) = CHANGES[CHANGES.len() - 1];
+    let acts = |folder: Arc<dyn Folder>| act(&folder, change);
+    let with = |wrong| check(name, &disk, &acts, 8, wrong);
+    sim::mutations("CTable", 3, &[(name, with)]);
+    let noticed = sim::without_each_sync(name, &disk, acts, with);
+    let missed = noticed.iter().filter(|n| **n == 0).count();
+    assert!(missed * 2 <= noticed.len(), "{noticed:?}");
 }
 
 /// Random operations, and commits and openings between them, compared with vectors.
