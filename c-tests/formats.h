@@ -27,6 +27,7 @@ static const struct {
     {"array.blz", ARRAY, HOLDALL_FORMAT_BLZ, {0}},
     {"array.blz_rfc", ARRAY, HOLDALL_FORMAT_BLZ_RFC, {HOLDALL_OPT_SUPERCHUNK_CHUNKS, 3}},
     {"table.bcolz", TABLE, HOLDALL_FORMAT_BCOLZ, {0}},
+    {"table.b2d", TABLE, HOLDALL_FORMAT_CTABLE, {0}},
     {"x.bagz", BAG, HOLDALL_FORMAT_BAGZ, {0}},
     {"x.bag", BAG, HOLDALL_FORMAT_BAGZ, {HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE}},
     {"set@2.bagz", BAG, HOLDALL_FORMAT_BAGZ, {0}},

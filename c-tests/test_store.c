@@ -218,6 +218,49 @@ static void tables_are_read(void)
     holdall_table_close(t);
 }
 
+/* Creates a CTable, changes it with a handle of its own, and reads it. */
+static void tables_are_written(void)
+{
+    static const char *const names[] = {"n", "x"}, *const dtypes[] = {"<i8", "<f4"};
+    const holdall_table_spec spec = {.struct_size = sizeof spec,
+                                     .format = HOLDALL_FORMAT_CTABLE,
+                                     .column_count = 2,
+                                     .names = names,
+                                     .dtypes = dtypes};
+    const char *path = in_tmp("new.b2d");
+    holdall_table *t;
+    GAVE(HOLDALL_E_ARGUMENT,
+         holdall_table_create(in_tmp("new.table"), HOLDALL_CREATE, &spec, NULL, &t, &err));
+    OK(holdall_table_create(path, HOLDALL_CREATE, &spec, NULL, &t, &err));
+    const int64_t n[] = {1, -2, 3};
+    const float x[] = {0.5f, 1.5f, -2};
+    const void *columns[] = {n, x};
+    const size_t sizes[] = {sizeof n, sizeof x};
+    OK(holdall_table_append(t, 3, columns, sizes, &err));
+    OK(holdall_table_attr_set(t, "made", "[1]", 3, &err));
+    OK(holdall_table_commit(t, &err));
+    holdall_table_close(t);
+    GAVE(HOLDALL_E_EXISTS, holdall_table_create(path, HOLDALL_CREATE, &spec, NULL, &t, &err));
+
+    OK(holdall_table_open(path, HOLDALL_APPEND, NULL, &t, &err));
+    OK(holdall_table_insert(t, 1, 3, columns, sizes, &err));
+    OK(holdall_table_remove(t, 0, 2, &err));
+    OK(holdall_table_write(t, "n", 0, 1, &(int64_t){9}, 8, &err));
+    GAVE(HOLDALL_E_UNSUPPORTED, holdall_table_column_attr_set(t, "n", "a", "1", 1, &err));
+    OK(holdall_table_commit(t, &err));
+    holdall_table_close(t);
+
+    OK(holdall_table_open(path, HOLDALL_READ, NULL, &t, &err));
+    EQUAL(holdall_table_row_count(t), 4);
+    int64_t got[4];
+    uint64_t start = 0, count = 4;
+    OK(holdall_array_read(holdall_table_column(t, 0), &start, &count, NULL, got, sizeof got, NULL,
+                          &err));
+    CHECK(got[0] == 9 && got[1] == 3 && got[2] == -2 && got[3] == 3);
+    holdall_table_close(t);
+    OK(holdall_verify(path, NULL, NULL, NULL, NULL, &err));
+}
+
 int main(void)
 {
     folder = own_fixtures("stores");
@@ -227,5 +270,6 @@ int main(void)
     RUN(errors_name_the_node);
     RUN(stores_in_memory);
     RUN(tables_are_read);
+    RUN(tables_are_written);
     return 0;
 }

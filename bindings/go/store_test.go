@@ -73,3 +73,21 @@ func TestStores(t *testing.T) {
 		t.Fatal(n)
 	}
 }
+
+func TestCTablesAreWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.b2d")
+	spec := TableSpec{CTable, []Column{{"n", "<i4"}, {"x", "|u1"}}}
+	table := must(CreateTable(path, Create, spec))
+	for i := byte(0); i < 2; i++ {
+		done(t, table.Append(2, []byte{i, 0, 0, 0, 1, 0, 0, 0}, []byte{i, 9}))
+		done(t, table.Commit())
+	}
+	done(t, table.Close())
+	table = must(OpenTable(path, ReadOnly))
+	defer table.Close()
+	n, x := make([]byte, 16), make([]byte, 4)
+	done(t, table.ReadRows(0, 4, 1, []string{"n", "x"}, n, x))
+	if table.RowCount() != 4 || n[8] != 1 || x[2] != 1 || x[3] != 9 {
+		t.Fatal(table.RowCount(), n, x)
+	}
+}

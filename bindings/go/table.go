@@ -65,7 +65,8 @@ func OpenTable(path string, mode Mode, options ...Option) (*Table, error) {
 		})
 }
 
-// TableSpec describes a new table. Format is Bcolz, BLZ or BLZRFC.
+// TableSpec describes a new table. Format is Bcolz, BLZ, BLZRFC, or CTable with a path that ends in
+// ".b2d".
 type TableSpec struct {
 	Format  Format
 	Columns []Column

@@ -105,6 +105,37 @@ class Stores(Case):
             holdall.Array(STORES / "tree.b2z")
         self.assertRaises(holdall.UnsupportedError, holdall.Array, STORES / "tree.b2z/a", "a")
 
+    def test_ctables_are_written(self):
+        types = {"n": "<i4", "at": "<M8[ms]", "s": "<U3", "pair": ("<f8", (2,))}
+        rows = {
+            "n": numpy.arange(5, dtype="<i4"),
+            "at": numpy.arange(5).astype("<M8[ms]"),
+            "s": numpy.array(["a", "bcd", "", "é", "z"], "<U3"),
+            "pair": numpy.arange(10.0).reshape(5, 2),
+        }
+        path = self.folder / "x.b2d"
+        with holdall.Table.create(path, types, format="ctable") as table:
+            table.append(rows)
+            table.commit()
+        with holdall.Table(path, "a") as table:
+            table.append(rows)
+            table.attrs["note"] = {"a": [1]}
+            table.commit()
+        self.assertEqual(holdall.identify(path), ("ctable", "table"))
+        with holdall.Table(path) as table:
+            self.assertEqual((len(table), table.attrs["note"]), (10, {"a": [1]}))
+            for name, values in rows.items():
+                numpy.testing.assert_array_equal(table[name][5:], values)
+        self.assertRaises(holdall.ArgumentError, holdall.Table.create, self.folder / "x", types, "ctable")
+
+    def test_ctables_take_arrow(self):
+        arrow = pyarrow.table({"n": pyarrow.array([1, 2], "int32"), "x": [0.5, -1.0]})
+        with holdall.Table.create(self.folder / "y.b2d", {"n": "<i4", "x": "<f8"}, "ctable") as table:
+            table.append(arrow)
+            table.commit()
+        with holdall.Table(self.folder / "y.b2d") as table:
+            self.assertEqual(pyarrow.table(table).to_pydict(), arrow.to_pydict())
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -694,6 +694,17 @@ class Table(Handle):
     def append_arrow(self, stream):
         call("table_append_arrow", self._handle, stream)
 
+    def insert(self, start, rows, columns):
+        """The bytes of each column."""
+        sizes = _numbers(SIZE, [len(bytes) for bytes in columns])
+        call("table_insert", self._handle, start, rows, _numbers(c.c_char_p, columns), sizes)
+
+    def remove(self, start, rows):
+        call("table_remove", self._handle, start, rows)
+
+    def write(self, column, start, rows, src):
+        call("table_write", self._handle, column.encode(), start, rows, src, len(src))
+
     def commit(self):
         call("table_commit", self._handle)
 

@@ -1,8 +1,8 @@
 /* Appends to an array in a folder, overwrites its items, or appends to a table, with commits at
  * intervals, until it is killed; test_kill_bcolz.py starts it.
  *
- * usage: kill_dataset PATH append|edit|table|blz_rfc-append|blz_rfc-table SEED NUMBER CHECKSUM
- *                     ATTRIBUTE DURABILITY
+ * usage: kill_dataset PATH append|edit|table|blz_rfc-append|blz_rfc-table|ctable SEED NUMBER
+ *                     CHECKSUM ATTRIBUTE DURABILITY
  *
  * Reports the number of each commit, or the number of rows if it appends. With ATTRIBUTE 1 the
  * attribute "number" has the same number, so that a commit changes several files. Appended items
@@ -80,6 +80,8 @@ static void append_rows(holdall_table *t, uint64_t from, uint64_t n)
 
 static holdall_format format_of(const char *what)
 {
+    if (strcmp(what, "ctable") == 0)
+        return HOLDALL_FORMAT_CTABLE;
     return strncmp(what, "blz_rfc", 7) ? HOLDALL_FORMAT_BCOLZ : HOLDALL_FORMAT_BLZ_RFC;
 }
 

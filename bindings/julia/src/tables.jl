@@ -29,7 +29,7 @@ end
 Creates a table without rows, and opens it for changes.
 
 - columns: pairs of a name and a type, or a dtype in the spelling of NumPy; at least one.
-- format: `:bcolz`, `:blz` or `:blz_rfc`.
+- format: `:bcolz`, `:blz`, `:blz_rfc`, or `:ctable` with a path that ends in ".b2d".
 - mode: `:x` creates; `:w` also replaces.
 
 Throws a `HoldallError` if the path exists (mode `:x`) or a dtype cannot be stored.

@@ -52,7 +52,8 @@ class Table(Pickled, _native.Table):
         """Creates a table without rows, and opens it for changes.
 
         name: a path or a storage. columns: a dict of dtypes by column name, at least one. format:
-        "bcolz", "blz" or "blz_rfc". mode: "x" creates; "w" also replaces.
+        "bcolz", "blz", "blz_rfc", or "ctable" with a name that ends in ".b2d". mode: "x" creates;
+        "w" also replaces.
 
         Raises ExistsError if the path exists (mode "x"), TypeError for a dtype that cannot be
         stored.

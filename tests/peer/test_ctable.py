@@ -1,0 +1,149 @@
+"""CTables that holdall and python-blosc2 change in turn: both read the same rows after each change."""
+
+import os
+import pathlib
+import random
+import tempfile
+import unittest
+
+import blosc2
+import numpy as np
+
+import holdall_c as h
+
+SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
+ROUNDS = int(os.environ.get("HOLDALL_TIMES", 6))
+CHANGES = 12
+DTYPES = {
+    "i": "<i4",
+    "u": "|u1",
+    "f": "<f8",
+    "z": "<c8",
+    "flag": "|b1",
+    "text": "<U4",
+    "bytes": "|S3",
+    "at": "<M8[us]",
+    "pair": "('<f4', (2,))",
+    "a.b": "<i8",
+}
+
+
+def rows(rng, n):
+    """Random rows: an array per column."""
+    draw = np.random.default_rng(rng.randrange(1 << 30))
+    made = {}
+    for name, dtype in DTYPES.items():
+        shape = (n, 2) if name == "pair" else (n,)
+        items = draw.integers(0, 99, shape)
+        if name in ("text", "bytes"):
+            made[name] = items.astype(str).astype(dtype)
+        elif name == "pair":
+            made[name] = items.astype("<f4")
+        elif name == "flag":
+            made[name] = items > 50
+        else:
+            made[name] = items.astype(dtype)
+    return made
+
+
+def packed(made):
+    return [np.ascontiguousarray(made[name]).tobytes() for name in DTYPES]
+
+
+class InTurn(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "x.b2d"
+
+    def test_changes_in_turn(self):
+        for number in range(ROUNDS):
+            with self.subTest(seed=SEED, round=number):
+                self.path = self.path.with_name(f"x{number}.b2d")
+                self.in_turn(random.Random(f"{SEED} {number}"))
+
+    def in_turn(self, rng):
+        model = rows(rng, rng.choice((1, 40, 3000)))
+        options = rng.choice(({}, dict(chunk_bytes=4096), dict(checksum=h.CHECKSUM_NONE)))
+        with h.Table.create(self.path, DTYPES, format=h.FORMAT_CTABLE, **options) as table:
+            table.append(len(model["i"]), packed(model))
+            table.commit()
+        self.check(model)
+        for _ in range(CHANGES):
+            change = rng.choice((self.by_holdall, self.by_holdall, self.by_blosc2))
+            model = change(rng, model)
+            self.check(model)
+
+    def by_holdall(self, rng, model):
+        n = len(model["i"])
+        with h.Table(self.path, h.APPEND) as table:
+            for _ in range(rng.randrange(1, 4)):
+                n = len(model["i"])
+                at, more = rng.randrange(n + 1), rng.choice((1, 7, 500))
+                new = rows(rng, more)
+                what = rng.randrange(4)
+                if what == 0:
+                    table.append(more, packed(new))
+                    model = {k: np.concatenate((model[k], new[k])) for k in model}
+                elif what == 1:
+                    table.insert(at, more, packed(new))
+                    both = lambda k: (model[k][:at], new[k], model[k][at:])
+                    model = {k: np.concatenate(both(k)) for k in model}
+                elif what == 2:
+                    gone = min(more, n - at)
+                    table.remove(at, gone)
+                    model = {k: np.delete(v, slice(at, at + gone), 0) for k, v in model.items()}
+                else:
+                    over = min(more, n - at)
+                    name = rng.choice(list(DTYPES))
+                    model[name] = model[name].copy()
+                    model[name][at : at + over] = new[name][:over]
+                    table.write(name, at, over, new[name][:over].tobytes())
+            table.commit()
+        return model
+
+    def by_blosc2(self, rng, model):
+        n, more = len(model["i"]), rng.choice((1, 7, 500))
+        with blosc2.CTable.open(str(self.path), mode="a") as table:
+            what = rng.randrange(3)
+            if what == 0 or n == 0:
+                new = rows(rng, more)
+                as_stored = {k: v.astype("i8") if k == "at" else v for k, v in new.items()}
+                table.extend(as_stored, validate=False)
+                model = {k: np.concatenate((model[k], new[k])) for k in model}
+            elif what == 1:
+                gone = sorted(rng.sample(range(n), min(more, n // 2)))
+                if gone:
+                    table.delete(gone)
+                    model = {k: np.delete(v, gone, 0) for k, v in model.items()}
+            else:
+                row, value = rng.randrange(n), rng.randrange(99)
+                table["i"][row] = value
+                model["i"] = model["i"].copy()
+                model["i"][row] = value
+        return model
+
+    def check(self, model):
+        n = len(model["i"])
+        with h.Table(self.path) as table:
+            self.assertEqual((table.names, len(table)), (list(DTYPES), n))
+            for name, expected in model.items():
+                column = table[name]
+                ndim = expected.ndim
+                got = column.read([0] * ndim, list(expected.shape), [1] * ndim)
+                self.assertEqual(got, expected.tobytes(), name)
+        with blosc2.CTable.open(str(self.path), mode="r") as table:
+            self.assertEqual(len(table), n)
+            for name, expected in model.items():
+                got = np.asarray(table[name][:]).astype(expected.dtype)
+                self.assertTrue(np.array_equal(got, expected), f"{name} by python-blosc2")
+            # an index that is out of date would lose rows, or find others
+            least = int(np.median(model["i"])) if n else 0
+            found = len(table.where(table["i"] >= least))
+            self.assertEqual(found, int((model["i"] >= least).sum()))
+        verified = h.Verified(self.path)
+        self.assertEqual((verified.error, verified.corrupt, verified.faults), (None, 0, []))
+
+
+if __name__ == "__main__":
+    unittest.main()
