@@ -117,7 +117,7 @@ fn identify_path(path: &OsStr) -> Result<(Format, Kind)> {
         return Ok(found);
     }
     if let Some(format) = unless_other(store::format_at(path), path)? {
-        return Ok(of_store(format, Store::open(path, &Options::new())));
+        return of_store(format, Store::open(path, &Options::new()));
     }
     if is_folder(path)
         && let Some(found) = table::identify(&DatasetDir::local(path, false)?)?
@@ -143,7 +143,7 @@ pub fn identify_in(folder: &Arc<dyn Folder>) -> Result<(Format, Kind)> {
     }
     if let Some(format) = unless_other(store::format_in(folder, name), name)? {
         let store = Store::open_in(folder, name, &Options::new());
-        return Ok(of_store(format, store));
+        return of_store(format, store);
     }
     if is_folder_in(folder)
         && let Some(found) = table::identify(&DatasetDir::of(folder))?
@@ -173,11 +173,12 @@ pub fn is_store(path: &OsStr) -> Result<bool> {
 }
 
 /// Returns what a store is: a CTable, if all of it is one. A corrupt store is still a store.
-fn of_store(format: Format, store: Result<Store>) -> (Format, Kind) {
+fn of_store(format: Format, store: Result<Store>) -> Result<(Format, Kind)> {
     let is_table = store.and_then(|store| store.is_table("", &Options::new()));
     match is_table {
-        Ok(true) => (Format::CTable, Kind::Table),
-        _ => (format, Kind::Store),
+        Ok(true) => Ok((Format::CTable, Kind::Table)),
+        Err(e) if e.is_system_failure() => Err(e),
+        _ => Ok((format, Kind::Store)),
     }
 }
 
