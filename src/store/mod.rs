@@ -336,11 +336,7 @@ impl Store {
         let refuse = |what: &str| Err(fail!(Unsupported, "{}: {what}", self.show(path)));
         match node {
             Node::File(name) => {
-                let folder = match &self.view {
-                    Some(view) => view.clone(),
-                    None => self.folder()?,
-                };
-                let file = OneFile::new(folder, name.clone());
+                let file = OneFile::new(self.committed()?, name.clone());
                 Ok(NodeLocation::Folder(Arc::new(file)))
             }
             Node::Embedded(range) => {
@@ -362,6 +358,14 @@ impl Store {
                 one.display(),
                 other.display()
             )),
+        }
+    }
+
+    /// Returns the folder with the files of the store, as the last commit of its table left it.
+    fn committed(&self) -> Result<Arc<dyn Folder>> {
+        match &self.view {
+            Some(view) => Ok(view.clone()),
+            None => self.folder(),
         }
     }
 

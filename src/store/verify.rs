@@ -100,7 +100,7 @@ impl Store {
             Format::B2e => OsStr::new(""),
             _ => OsStr::new(EMBED),
         };
-        let folder = self.folder()?;
+        let folder = self.committed()?;
         add(EMBED, found, fault, |fault| {
             array::verify_in(&folder, name, options, fault)
         })
