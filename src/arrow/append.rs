@@ -11,7 +11,8 @@ use crate::alloc;
 use crate::array::Array;
 use crate::dtype::Type;
 use crate::error::{Result, fail};
-use crate::table::Table;
+use crate::slice::SliceExt;
+use crate::table::{NullRule, Table};
 
 /// Approximate number of bytes that are appended to a table at once.
 const PIECE_BYTES: usize = 16 << 20;
@@ -26,13 +27,24 @@ pub struct TargetColumn<'a> {
     pub item: &'a Type,
     /// The dimensions of a row, as lengths of nested lists.
     pub lists: Vec<usize>,
+    /// The item that marks nulls, if the column has one.
+    pub null: Option<&'a [u8]>,
+}
+
+/// A column of the stream.
+struct Source {
+    /// Its number in the stream.
+    child: usize,
+    plan: Plan,
+    /// The item that marks nulls, with a plan that converts nulls to another one.
+    null: Option<(Vec<u8>, Plan)>,
 }
 
 /// Reads the rows of a stream, converted to the types of the target columns.
 pub struct StreamRows {
     stream: Stream,
     schema: Field,
-    columns: Vec<(usize, Plan)>,
+    columns: Vec<Source>,
     /// The current batch and the index of its first unread row.
     batch: Option<(ArrowArray, usize)>,
     done: u64,
@@ -52,9 +64,21 @@ impl StreamRows {
         }
         let found = match_fields(&schema.children, targets.iter().map(|t| t.name))?;
         let plan = |((child, field), t): ((usize, &Field), &TargetColumn)| {
-            let plan = Plan::new(field, t.item, &t.lists)
-                .map_err(|e| e.within(format_args!("column {:?}", t.name)))?;
-            Ok((child, plan))
+            let plan = || {
+                Plan::new(field, t.item, &t.lists)
+                    .map_err(|e| e.within(format_args!("column {:?}", t.name)))
+            };
+            let null = t.null.filter(|_| t.lists.is_empty());
+            let Some(null) = null else {
+                let (plan, null) = (plan()?, None);
+                return Ok(Source { child, plan, null });
+            };
+            let other: Vec<u8> = null.iter().map(|b| !b).collect();
+            Ok(Source {
+                child,
+                plan: plan()?.with_null(null),
+                null: Some((null.to_vec(), plan()?.with_null(&other))),
+            })
         };
         let columns = found
             .into_iter()
@@ -76,7 +100,7 @@ impl StreamRows {
         let row = self
             .columns
             .iter()
-            .fold(0usize, |n, (_, plan)| n.saturating_add(plan.size()));
+            .fold(0usize, |n, source| n.saturating_add(source.plan.size()));
         let max_rows = (PIECE_BYTES / row.max(1)).max(1);
         let mut rows = 0;
         while rows < max_rows {
@@ -89,8 +113,8 @@ impl StreamRows {
             };
             let (offset, len, _) = array.view().check(&self.schema)?;
             let available = (len - from).min(max_rows - rows);
-            for ((_, plan), out) in self.columns.iter().zip(&mut out) {
-                alloc::reserve(out, available.saturating_mul(plan.size()))?;
+            for (source, out) in self.columns.iter().zip(&mut out) {
+                alloc::reserve(out, available.saturating_mul(source.plan.size()))?;
             }
             let n = available.min(MAX_ROWS);
             if let Some(null) = first_null(array.view(), &self.schema, from..from + n)? {
@@ -118,24 +142,52 @@ impl StreamRows {
             per_row: 1,
             options: ExportOptions::default(),
         };
-        for ((child, plan), out) in self.columns.iter().zip(out) {
+        for (source, out) in self.columns.iter().zip(out) {
+            let child = source.child;
             let field =
-                self.schema.children.get(*child).ok_or_else(|| {
+                self.schema.children.get(child).ok_or_else(|| {
                     fail!(State, "Arrow stream: the schema has no column {child}")
                 })?;
-            let packed = array.view().child(*child).and_then(|values| {
-                pack(
-                    plan,
-                    field,
-                    values,
-                    ValueIndices::Range(rows.clone()),
-                    at,
-                    out,
-                )
+            let add = |plan: &Plan, out: &mut Vec<u8>| {
+                let rows = ValueIndices::Range(rows.clone());
+                let values = array.view().child(child)?;
+                pack(plan, field, values, rows, at, out)
+            };
+            let before = out.len();
+            let packed = add(&source.plan, out).and_then(|()| match &source.null {
+                Some(null) => self.refuse_null_values(null, out.at(before..)?, add),
+                None => Ok(()),
             });
             packed.map_err(|e| e.within(format_args!("column {:?}", field.name)))?;
         }
         Ok(())
+    }
+
+    /// Returns an error if a value that is not null equals the item that marks nulls.
+    fn refuse_null_values(
+        &self,
+        (null, other): &(Vec<u8>, Plan),
+        packed: &[u8],
+        add: impl Fn(&Plan, &mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let find = |items: &[u8]| {
+            items
+                .chunks(null.len().max(1))
+                .position(|item| item == null)
+        };
+        if find(packed).is_none() {
+            return Ok(());
+        }
+        let mut again = Vec::new();
+        add(other, &mut again)?;
+        match find(&again) {
+            None => Ok(()),
+            Some(row) => {
+                let row = self.done + row as u64;
+                let e = fail!(Type, "row {row}: this value marks nulls in the column");
+                Err(e.at(row))
+            }
+        }
     }
 }
 
@@ -145,12 +197,17 @@ impl<A: From<Array> + AsMut<Array> + AsRef<Array>> Table<A> {
         let before = self.rows();
         // returns an error if the table is open for reading only
         self.truncate(before)?;
-        let arrays = self.columns().iter().map(|c| (&c.name, c.array.as_ref()));
+        let columns = self.columns().iter();
+        let arrays = columns.map(|c| (&c.name, c.array.as_ref(), &c.nulls));
         let targets: Vec<TargetColumn> = arrays
-            .map(|(name, a)| TargetColumn {
+            .map(|(name, a, nulls)| TargetColumn {
                 name,
                 item: &a.dtype().item,
                 lists: lists(a),
+                null: match nulls {
+                    Some(NullRule::Item(item)) => Some(item),
+                    _ => None,
+                },
             })
             .collect();
         let rows = StreamRows::new(stream, &targets).map_err(|e| e.within(self.name()))?;

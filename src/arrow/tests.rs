@@ -55,6 +55,7 @@ fn import(stream: Stream, dtype: &str, lists: &[usize]) -> Result<Vec<u8>> {
             name: "x",
             item: &dtype.item,
             lists: lists.to_vec(),
+            null: None,
         }],
     )?;
     let mut all = Vec::new();
@@ -594,6 +595,7 @@ fn columns_are_matched_by_name() {
                 name,
                 item: if *name == "a" { &a } else { &b },
                 lists: vec![],
+                null: None,
             })
             .collect()
     };

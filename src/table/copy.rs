@@ -108,13 +108,15 @@ impl<A: AsRef<Array>> Table<A> {
         Ok(corrupt)
     }
 
-    /// Returns an error if a row of a column is null: no format of a new table has nulls.
+    /// Returns an error if a row of a column is null, and the format has no such nulls.
     fn refuse_nulls(&self, format: Format) -> Result<()> {
         const PIECE: u64 = 1 << 16;
         for (i, column) in self.columns.iter().enumerate() {
-            // NaN stays NaN
-            if matches!(column.nulls, None | Some(NullRule::Nan)) {
-                continue;
+            match column.nulls {
+                // NaN stays NaN
+                None | Some(NullRule::Nan) => continue,
+                Some(NullRule::Item(_)) if format == Format::CTable => continue,
+                _ => {}
             }
             for first in (0..self.rows).step_by(PIECE as usize) {
                 let nulls = self.nulls(i, first, PIECE.min(self.rows - first))?;
@@ -219,6 +221,10 @@ fn new_column<'a, A: AsRef<Array>>(
     Ok(NewColumn {
         name: &column.name,
         dtype,
+        nulls: match format {
+            Format::CTable => column.nulls.clone(),
+            _ => None,
+        },
         options,
     })
 }

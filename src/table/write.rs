@@ -9,7 +9,7 @@
 
 use super::blz_rfc::{self, BlzRfcTable};
 use super::ctable::{self, CTableWriter};
-use super::{Column, Table, names};
+use super::{Column, NullRule, Table, names};
 use crate::array::{Array, NewLocation};
 use crate::dataset::array::ArrayFile;
 use crate::dataset::attrs::{Attrs, FILES};
@@ -270,6 +270,8 @@ impl Table {
 pub(super) struct NewColumn<'a> {
     pub name: &'a str,
     pub dtype: Dtype,
+    /// How it marks nulls.
+    pub nulls: Option<NullRule>,
     pub options: Options,
 }
 
@@ -277,6 +279,7 @@ fn new_columns<'a>(columns: &[(&'a str, Dtype)], options: &Options) -> Vec<NewCo
     let column = |(name, dtype): &(&'a str, Dtype)| NewColumn {
         name,
         dtype: dtype.clone(),
+        nulls: None,
         options: options.clone(),
     };
     columns.iter().map(column).collect()
@@ -349,13 +352,8 @@ fn create_at(
         format: None,
     };
     table.attrs.is_yaml = options.get(Opt::Yaml, 0) == 1;
-    for NewColumn {
-        name,
-        dtype,
-        options,
-    } in columns
-    {
-        table.insert_column(table.columns.len(), name, dtype, Some(&[]), options)?;
+    for column in columns {
+        table.insert_column(table.columns.len(), column, Some(&[]))?;
     }
     Ok(table)
 }
@@ -835,18 +833,22 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         dtype: &Dtype,
         src: Option<&[u8]>,
     ) -> Result<()> {
-        let options = self.options()?;
-        self.insert_column(at, name, dtype, src, &options)
+        let new = NewColumn {
+            name,
+            dtype: dtype.clone(),
+            nulls: None,
+            options: self.options()?,
+        };
+        self.insert_column(at, &new, src)
     }
 
     pub(super) fn insert_column(
         &mut self,
         at: usize,
-        name: &str,
-        dtype: &Dtype,
+        new: &NewColumn,
         src: Option<&[u8]>,
-        options: &Options,
     ) -> Result<()> {
+        let (name, dtype, options) = (new.name, &new.dtype, &new.options);
         check_name(name)?;
         let folder = match self.writer()? {
             Writer::Dataset(_) => name.to_owned(),
@@ -876,7 +878,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         let make = || {
             let mut array = match self.writer()? {
                 Writer::Dataset(writer) => writer.column(name, dtype, options)?.into_array()?,
-                Writer::CTable(writer) => writer.column(at, name, dtype, options)?,
+                Writer::CTable(writer) => writer.column(at, new)?,
             };
             match src {
                 Some(src) => array.append(0, rows, src)?,
@@ -894,7 +896,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
             folder: folder.clone(),
             stored_rows: 0,
             array,
-            nulls: None,
+            nulls: new.nulls.clone(),
         };
         // a file system may treat two names as the same
         let mut names: Vec<_> = self

@@ -1,9 +1,11 @@
 """Stores of python-blosc2: a mapping of nodes, by handle and by path, in memory, pickled."""
+import dataclasses
 import hashlib
 import json
 import pickle
 import unittest
 
+import blosc2
 import numpy
 import pyarrow
 from case import ROOT, Case, holdall
@@ -127,6 +129,35 @@ class Stores(Case):
             for name, values in rows.items():
                 numpy.testing.assert_array_equal(table[name][5:], values)
         self.assertRaises(holdall.ArgumentError, holdall.Table.create, self.folder / "x", types, "ctable")
+
+    def test_nulls_of_arrow_are_those_of_the_column(self):
+        @dataclasses.dataclass
+        class Row:
+            i: int = blosc2.field(blosc2.int32(null_value=-1))
+            f: float = blosc2.field(blosc2.float64(null_value=float("nan")))
+            s: str = blosc2.field(blosc2.string(max_length=4, null_value="?"))
+
+        path, copy = str(self.folder / "n.b2d"), str(self.folder / "copy.b2d")
+        with blosc2.CTable(Row, urlpath=path, mode="w", expected_size=4) as table:
+            table.append([5, 0.5, "a"])
+        arrow = pyarrow.table({"i": [None, 7], "f": [1.5, None], "s": ["b", None]})
+        with holdall.Table(path, "a") as table:
+            table.append(arrow)
+            wrong = pyarrow.table({"i": [-1], "f": [1.5], "s": ["b"]})
+            with self.assertRaisesRegex(holdall.TypeError, "marks nulls"):
+                table.append(wrong)
+            table.commit()
+        with holdall.Table(path) as table:
+            table.copy(copy, format="ctable")
+        for name in (path, copy):
+            with holdall.Table(name) as table:
+                got = pyarrow.table(table).to_pydict()
+            self.assertEqual(got["i"], [5, None, 7])
+            self.assertEqual(got["s"], ["a", "b", None])
+            with blosc2.CTable.open(name, mode="r") as table:
+                self.assertEqual(table["i"].is_null().tolist(), [False, True, False])
+                self.assertEqual(table["f"].is_null().tolist(), [False, False, True])
+                self.assertEqual(table["s"].is_null().tolist(), [False, False, True])
 
     def test_ctables_take_arrow(self):
         arrow = pyarrow.table({"n": pyarrow.array([1, 2], "int32"), "x": [0.5, -1.0]})

@@ -69,6 +69,16 @@ enum TextTarget {
 const UTC_ZONES: &[&str] = &["", "UTC", "Etc/UTC", "Z", "+00:00"];
 
 impl Plan {
+    /// Converts nulls to this item, which no other value may equal.
+    pub fn with_null(mut self, null: &[u8]) -> Plan {
+        if let Conversion::Dictionary(number, values) = self.conversion {
+            let values = Box::new(values.with_null(null));
+            self.conversion = Conversion::Dictionary(number, values);
+        }
+        self.null = Some(null.to_vec());
+        self
+    }
+
     /// Creates a plan for items of type `item`, in nested lists of the given lengths.
     pub fn new(field: &Field, item: &Type, lists: &[usize]) -> Result<Plan> {
         let item_type = Dtype {

@@ -4,6 +4,8 @@
 use crate::dtype::{Dtype, Kind, Type};
 use crate::error::{Error, Result, fail};
 use crate::json::Value;
+use crate::slice::SliceExt;
+use crate::table::NullRule;
 
 /// A column to be added.
 pub struct NewField {
@@ -50,8 +52,9 @@ fn no_columns() -> Error {
     fail!(Format, "the schema of the CTable has no list of columns")
 }
 
-/// Describes a column of this dtype. A dtype that is an array gives rows of that shape.
-pub fn new_field(name: &str, dtype: &Dtype) -> Result<NewField> {
+/// Describes a column of this dtype, with nulls that are marked by an item or are NaN. A dtype that is
+/// an array gives rows of that shape.
+pub fn new_field(name: &str, dtype: &Dtype, nulls: Option<&NullRule>) -> Result<NewField> {
     let text = |text: &str| Value::String(text.to_owned());
     let mut members = vec![("name".to_owned(), text(name))];
     let (item, row) = match &dtype.item.kind {
@@ -59,23 +62,39 @@ pub fn new_field(name: &str, dtype: &Dtype) -> Result<NewField> {
         _ => (&dtype.item, Vec::new()),
     };
     let stored = stored_dtype(item).ok_or_else(|| unsupported(name, dtype))?;
-    let mut add = |name: &str, value| members.push((name.to_owned(), value));
+    let add = |members: &mut Vec<_>, name: &str, value| members.push((name.to_owned(), value));
     if !row.is_empty() {
         if matches!(item.kind, Kind::Datetime(_)) || row.contains(&0) {
             return Err(unsupported(name, dtype));
         }
         let shape = row.iter().map(|n| Value::Int(i128::from(*n)));
-        add("kind", text("ndarray"));
-        add("item_shape", Value::Array(shape.collect()));
-        add("dtype_str", text(&stored));
+        add(&mut members, "kind", text("ndarray"));
+        add(&mut members, "item_shape", Value::Array(shape.collect()));
+        add(&mut members, "dtype_str", text(&stored));
     } else {
-        add("kind", text(&kind(item)));
+        add(&mut members, "kind", text(&kind(item)));
         match &item.kind {
-            Kind::Str => add("max_length", Value::Int(item.size as i128 / 4)),
-            Kind::Bytes => add("max_length", Value::Int(item.size as i128)),
-            Kind::Datetime(unit) => add("unit", text(unit)),
+            Kind::Str => add(
+                &mut members,
+                "max_length",
+                Value::Int(item.size as i128 / 4),
+            ),
+            Kind::Bytes => add(&mut members, "max_length", Value::Int(item.size as i128)),
+            Kind::Datetime(unit) => add(&mut members, "unit", text(unit)),
             _ => {}
         }
+    }
+    let null = match nulls {
+        Some(NullRule::Item(null)) => {
+            let value = item_value(item, null);
+            Some(value.ok_or_else(|| unsupported(name, dtype))?)
+        }
+        Some(NullRule::Nan) => Some(Value::Float(f64::NAN)),
+        _ => None,
+    };
+    if let Some(null) = null {
+        members.push(("nullable".to_owned(), Value::Bool(true)));
+        members.push(("null_value".to_owned(), null));
     }
     Ok(NewField {
         entry: Value::Object(members),
@@ -113,6 +132,37 @@ fn stored_dtype(item: &Type) -> Option<String> {
     }
 }
 
+/// Returns the value of an item, in the byte order of a new column.
+fn item_value(item: &Type, bytes: &[u8]) -> Option<Value> {
+    let mut wide = [0; 16];
+    wide.at_mut(..bytes.len()).ok()?.copy_from_slice(bytes);
+    let unsigned = i128::from_le_bytes(wide);
+    let bits = bytes.len() as u32 * 8;
+    match &item.kind {
+        Kind::Uint | Kind::Bool => Some(Value::Int(unsigned)),
+        Kind::Int | Kind::Datetime(_) => {
+            let unused = 128u32.checked_sub(bits)?;
+            Some(Value::Int(unsigned.checked_shl(unused)? >> unused))
+        }
+        Kind::Float => match *bytes {
+            [a, b, c, d] => Some(Value::Float(f32::from_le_bytes([a, b, c, d]).into())),
+            [a, b, c, d, e, f, g, h] => {
+                Some(Value::Float(f64::from_le_bytes([a, b, c, d, e, f, g, h])))
+            }
+            _ => None,
+        },
+        Kind::Str => {
+            let characters = bytes.chunks_exact(4).map(|c| {
+                let code = c.iter().rev().fold(0, |code, b| code << 8 | u32::from(*b));
+                char::from_u32(code)
+            });
+            let text: Option<String> = characters.collect();
+            Some(Value::String(text?.trim_end_matches('\0').to_owned()))
+        }
+        _ => None,
+    }
+}
+
 fn spelled(letter: char, size: usize) -> String {
     let order = if size == 1 { '|' } else { '<' };
     format!("{order}{letter}{size}")
@@ -140,7 +190,7 @@ mod tests {
     #[test]
     fn columns_of_all_kinds() {
         let entry = |dtype: &str| {
-            new_field("a", &Dtype::parse(dtype).unwrap())
+            new_field("a", &Dtype::parse(dtype).unwrap(), None)
                 .map(|field| (field.entry.to_string(), field.stored, field.row))
         };
         for (dtype, members, stored) in [
@@ -171,6 +221,27 @@ mod tests {
             "[('a', '<i4')]",
         ] {
             assert!(entry(dtype).is_err(), "{dtype}");
+        }
+    }
+
+    #[test]
+    fn null_values_are_those_of_the_schema() {
+        use super::super::schema::null_item;
+        for (dtype, json) in [
+            ("<i2", "-1"),
+            ("|u1", "255"),
+            ("<u8", "18446744073709551615"),
+            ("<f4", "-999.5"),
+            ("<f8", "1e300"),
+            ("<U3", "\"né\""),
+            ("<M8[s]", "-9223372036854775808"),
+        ] {
+            let dtype = Dtype::parse(dtype).unwrap();
+            let value = Value::parse(json.as_bytes()).unwrap();
+            let item = null_item(&value, &dtype).unwrap().unwrap();
+            let rule = NullRule::Item(item);
+            let field = new_field("a", &dtype, Some(&rule)).unwrap();
+            assert_eq!(field.entry.get("null_value"), Some(&value), "{json}");
         }
     }
 
