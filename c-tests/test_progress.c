@@ -144,7 +144,8 @@ int main(void)
     progress_callback = report;
     progress_ctx = &reports;
     for (int form = 0; form < ALL_FORMS; form++) {
-        const char *path = in_tmp(forms[form].name);
+        char path[1024];
+        snprintf(path, sizeof path, "%s", in_tmp(forms[form].name));
         now("%s", forms[form].name);
         changes_report_bytes_of_content(form, path);
         reads_report_bytes_of_content(form, path);

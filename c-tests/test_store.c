@@ -246,7 +246,7 @@ static void tables_are_written(void)
     OK(holdall_table_insert(t, 1, 3, columns, sizes, &err));
     OK(holdall_table_remove(t, 0, 2, &err));
     OK(holdall_table_write(t, "n", 0, 1, &(int64_t){9}, 8, &err));
-    GAVE(HOLDALL_E_UNSUPPORTED, holdall_table_column_attr_set(t, "n", "a", "1", 1, &err));
+    OK(holdall_table_column_attr_set(t, "n", "unit", "\"m\"", 3, &err));
     OK(holdall_table_commit(t, &err));
     holdall_table_close(t);
 
@@ -257,6 +257,10 @@ static void tables_are_written(void)
     OK(holdall_array_read(holdall_table_column(t, 0), &start, &count, NULL, got, sizeof got, NULL,
                           &err));
     CHECK(got[0] == 9 && got[1] == 3 && got[2] == -2 && got[3] == 3);
+    const void *unit;
+    size_t size;
+    OK(holdall_array_attr_get(holdall_table_column(t, 0), "unit", &unit, &size, &err));
+    CHECK(size == 3 && memcmp(unit, "\"m\"", 3) == 0);
     holdall_table_close(t);
     OK(holdall_verify(path, NULL, NULL, NULL, NULL, &err));
 }

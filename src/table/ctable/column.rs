@@ -7,6 +7,7 @@ use crate::array::Array;
 use crate::array::store::{Reader, Store};
 use crate::blosc::StoredEncoding;
 use crate::checksum::Checksum;
+use crate::dataset::attrs::Attrs;
 use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::progress::Progress;
@@ -22,22 +23,33 @@ pub struct Rows {
     valid: Arc<ValidRows>,
     row_bytes: u64,
     limit: u64,
+    attrs: Attrs,
+}
+
+/// Returns the attributes of an array in a frame, which are JSON in a table.
+pub fn attrs_of(array: &Array) -> Result<Attrs> {
+    let mut attrs = Attrs::default();
+    for (name, value) in array.attrs()? {
+        attrs.set(&name, &value)?;
+    }
+    Ok(attrs)
 }
 
 impl Rows {
     /// Creates the store of the rows of `array`.
-    pub fn new(array: Array, name: String, valid: Arc<ValidRows>, limit: u64) -> Rows {
+    pub fn new(array: Array, name: String, valid: Arc<ValidRows>, limit: u64) -> Result<Rows> {
         let row = array.shape().get(1..).unwrap_or_default();
         let row_bytes = row
             .iter()
             .fold(array.itemsize() as u64, |n, d| n.saturating_mul(*d));
-        Rows {
+        Ok(Rows {
+            attrs: attrs_of(&array)?,
             array,
             name,
             valid,
             row_bytes,
             limit,
-        }
+        })
     }
 
     /// Reads complete rows from `row` on until `dst` is full.
@@ -154,10 +166,10 @@ impl Store for Rows {
     }
 
     fn attr_names(&self) -> Vec<&str> {
-        Vec::new()
+        self.attrs.names()
     }
 
-    fn attr(&self, _name: &str) -> Result<Option<&[u8]>> {
-        Ok(None)
+    fn attr(&self, name: &str) -> Result<Option<&[u8]>> {
+        self.attrs.get(name)
     }
 }

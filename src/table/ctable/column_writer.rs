@@ -2,13 +2,16 @@
 //! order, and rows that are not written yet.
 #![forbid(unsafe_code)]
 
+use super::column::attrs_of;
 use super::row_map::RowMap;
 use super::valid_rows::ValidRows;
 use crate::alloc::{self, Scratch};
 use crate::array::Array;
+use crate::array::msgpack_json::from_json;
 use crate::array::store::{Reader, Store};
 use crate::blosc::StoredEncoding;
 use crate::checksum::Checksum;
+use crate::dataset::attrs::Attrs;
 use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::progress::Progress;
@@ -28,22 +31,24 @@ pub struct ColumnWriter {
     pending: Vec<u8>,
     row_bytes: u64,
     limit: u64,
+    attrs: Attrs,
 }
 
 impl ColumnWriter {
     /// Creates the store of the rows of `array`.
-    pub fn new(array: Array, valid: &Arc<ValidRows>, limit: u64) -> ColumnWriter {
+    pub fn new(array: Array, valid: &Arc<ValidRows>, limit: u64) -> Result<ColumnWriter> {
         let row = array.shape().get(1..).unwrap_or_default();
         let row_bytes = row
             .iter()
             .fold(array.itemsize() as u64, |n, d| n.saturating_mul(*d));
-        ColumnWriter {
+        Ok(ColumnWriter {
+            attrs: attrs_of(&array)?,
             array,
             map: RowMap::new(valid.clone()),
             pending: Vec::new(),
             row_bytes: row_bytes.max(1),
             limit,
-        }
+        })
     }
 
     /// Returns the positions of the rows.
@@ -333,11 +338,11 @@ impl Store for ColumnWriter {
     }
 
     fn attr_names(&self) -> Vec<&str> {
-        Vec::new()
+        self.attrs.names()
     }
 
-    fn attr(&self, _name: &str) -> Result<Option<&[u8]>> {
-        Ok(None)
+    fn attr(&self, name: &str) -> Result<Option<&[u8]>> {
+        self.attrs.get(name)
     }
 
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
@@ -399,12 +404,17 @@ impl Store for ColumnWriter {
         Ok(())
     }
 
-    fn attr_set(&mut self, name: &str, _value: &[u8]) -> Result<()> {
-        Err(fail!(
-            Unsupported,
-            "{}: attribute {name:?}: the columns of a CTable have none; set it on the table",
-            self.name()
-        ))
+    fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        let mut attrs = self.attrs.clone();
+        attrs.set(name, value)?;
+        self.array.attr_set(name, &from_json(value))?;
+        self.attrs = attrs;
+        Ok(())
+    }
+
+    fn attr_remove(&mut self, name: &str) -> Result<()> {
+        self.array.attr_remove(name)?;
+        self.attrs.remove(name)
     }
 
     fn commit(&mut self) -> Result<()> {

@@ -88,7 +88,7 @@ fn create_in(
     };
     for column in columns {
         let at = table.columns.len();
-        table.insert_column(at, column.name, &column.dtype, Some(&[]), &column.options)?;
+        table.insert_column(at, column, Some(&[]))?;
     }
     Ok(table)
 }

@@ -350,13 +350,14 @@ impl Opened<'_> {
             ));
         }
         let shape = [&[valid.count()], row].concat();
-        if valid.is_dense() && dtype == *array.dtype() {
+        let has_attrs = !array.store().attr_names().is_empty();
+        if valid.is_dense() && dtype == *array.dtype() && !has_attrs {
             return array.slice(&vec![0; shape.len()], &shape, None);
         }
         let rows = array.chunkshape().first().copied().unwrap_or(1);
         let chunkshape = [&[rows], row].concat();
         let name = array.store().name().to_owned();
-        let store = Rows::new(array, name, Arc::clone(valid), self.options.memory_limit());
+        let store = Rows::new(array, name, Arc::clone(valid), self.options.memory_limit())?;
         let meta = ArrayMeta {
             dtype,
             shape,

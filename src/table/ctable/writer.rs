@@ -29,6 +29,7 @@ use crate::store::EMBED;
 use crate::store::table_files::{ATTRIBUTES, COLUMNS, META, TableFiles, VALID_ROWS};
 use crate::superchunk::frame::{self, Frame, NewFrame};
 use crate::table::Column;
+use crate::table::write::NewColumn;
 use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -153,14 +154,9 @@ impl CTableWriter {
     }
 
     /// Creates the array of a column, without rows, and adds it to the schema before column `at`.
-    pub fn column(
-        &mut self,
-        at: usize,
-        name: &str,
-        dtype: &Dtype,
-        options: &Options,
-    ) -> Result<Array> {
-        let field = schema_edit::new_field(name, dtype)?;
+    pub fn column(&mut self, at: usize, new: &NewColumn) -> Result<Array> {
+        let (name, dtype, options) = (new.name, &new.dtype, &new.options);
+        let field = schema_edit::new_field(name, dtype, new.nulls.as_ref())?;
         if options.given_bytes(Opt::Fill).is_some() {
             return Err(fail!(
                 Unsupported,
@@ -374,7 +370,7 @@ pub fn column(
         shape,
         order: Order::C,
     };
-    let store = ColumnWriter::new(array, valid, options.memory_limit());
+    let store = ColumnWriter::new(array, valid, options.memory_limit())?;
     Array::over(Box::new(store), meta, chunkshape, options)
 }
 

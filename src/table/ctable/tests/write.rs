@@ -75,6 +75,9 @@ fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let mut all = vec![format!("{}{names:?}", t.attrs().to_text()).into_bytes()];
     all.resize(t.rows() as usize + 1, Vec::new());
     for c in t.columns() {
+        let attrs = c.array.attrs()?.into_iter();
+        let about = attrs.flat_map(|(name, value)| [name.into_bytes(), value].concat());
+        all[0].extend(about);
         let mut bytes = vec![0; c.array.nbytes() as usize];
         let start = vec![0; c.array.shape().len()];
         c.array
@@ -141,6 +144,9 @@ const CHANGES: &[(&str, Operation)] = &[
     }),
     ("remove a column", |t| t.column_remove("b.c")),
     ("attribute", |t| t.attr_set("n", Some(b"[2]"))),
+    ("attribute of a column", |t| {
+        t.column_attr_set(1, "unit", Some(b"\"m\"")).map(|_| ())
+    }),
     ("remove an attribute", |t| t.attr_set("n", None)),
     ("all at once", |t| {
         append(t, 7, 30)?;
@@ -308,8 +314,8 @@ fn what_a_ctable_cannot_have_is_refused() {
     let e = new(&disk.folder(), Mode::New, COLUMNS).err().unwrap();
     assert_eq!(e.status, Status::Exists);
     let mut t = opened(&disk.folder(), Mode::Append).unwrap();
-    let e = t.column_attr_set(0, "x", Some(b"1")).err().unwrap();
-    assert_eq!(e.status, Status::Unsupported);
+    let e = t.column_attr_set(0, "x", Some(b"{")).err().unwrap();
+    assert_eq!(e.status, Status::Argument);
     let e = t.column_add(0, "a", &Dtype::parse("<i4").unwrap(), None);
     assert_eq!(e.unwrap_err().status, Status::Exists);
     let other = opened(&disk.folder(), Mode::Append);
