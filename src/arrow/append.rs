@@ -27,8 +27,8 @@ pub struct TargetColumn<'a> {
     pub item: &'a Type,
     /// The dimensions of a row, as lengths of nested lists.
     pub lists: Vec<usize>,
-    /// The item that marks nulls, if the column has one.
-    pub null: Option<&'a [u8]>,
+    /// How the column marks nulls, if it can.
+    pub nulls: Option<&'a NullRule>,
 }
 
 /// A column of the stream.
@@ -36,8 +36,27 @@ struct Source {
     /// Its number in the stream.
     child: usize,
     plan: Plan,
-    /// The item that marks nulls, with a plan that converts nulls to another one.
-    null: Option<(Vec<u8>, Plan)>,
+    nulls: Option<SourceNulls>,
+}
+
+/// How nulls of a column are found.
+struct SourceNulls {
+    /// The item that nulls are converted to.
+    item: Vec<u8>,
+    /// Converts nulls to another item.
+    other: Plan,
+    /// A mask marks nulls, not the item.
+    has_mask: bool,
+}
+
+/// Rows of a stream.
+pub struct Piece {
+    /// Their number.
+    pub rows: u64,
+    /// The bytes of each column.
+    pub columns: Vec<Vec<u8>>,
+    /// For each column with a mask whether each row is null; empty: none is.
+    pub nulls: Vec<Vec<bool>>,
 }
 
 /// Reads the rows of a stream, converted to the types of the target columns.
@@ -68,16 +87,23 @@ impl StreamRows {
                 Plan::new(field, t.item, &t.lists)
                     .map_err(|e| e.within(format_args!("column {:?}", t.name)))
             };
-            let null = t.null.filter(|_| t.lists.is_empty());
-            let Some(null) = null else {
-                let (plan, null) = (plan()?, None);
-                return Ok(Source { child, plan, null });
+            let item = match t.nulls.filter(|_| t.lists.is_empty()) {
+                Some(NullRule::Item(item)) => item.clone(),
+                Some(NullRule::Written { .. }) => alloc::zeroed(t.item.size)?,
+                _ => {
+                    let (plan, nulls) = (plan()?, None);
+                    return Ok(Source { child, plan, nulls });
+                }
             };
-            let other: Vec<u8> = null.iter().map(|b| !b).collect();
+            let other: Vec<u8> = item.iter().map(|b| !b).collect();
             Ok(Source {
                 child,
-                plan: plan()?.with_null(null),
-                null: Some((null.to_vec(), plan()?.with_null(&other))),
+                plan: plan()?.with_null(&item),
+                nulls: Some(SourceNulls {
+                    item,
+                    other: plan()?.with_null(&other),
+                    has_mask: matches!(t.nulls, Some(NullRule::Written { .. })),
+                }),
             })
         };
         let columns = found
@@ -94,9 +120,10 @@ impl StreamRows {
         })
     }
 
-    /// Returns the number of the next rows and the bytes of each column, or `None` at the end.
-    pub fn next_piece(&mut self) -> Result<Option<(u64, Vec<Vec<u8>>)>> {
+    /// Returns the next rows, or `None` at the end.
+    pub fn next_piece(&mut self) -> Result<Option<Piece>> {
         let mut out = vec![Vec::new(); self.columns.len()];
+        let mut nulls = vec![Vec::new(); self.columns.len()];
         let row = self
             .columns
             .iter()
@@ -121,14 +148,26 @@ impl StreamRows {
                 let row = self.done + (null - from) as u64;
                 return Err(fail!(Type, "row {row}: the struct is null").at(row));
             }
-            self.take(&array, offset + from..offset + from + n, &mut out)?;
+            self.take(
+                &array,
+                offset + from..offset + from + n,
+                &mut out,
+                &mut nulls,
+            )?;
             rows += n;
+            for nulls in nulls.iter_mut().filter(|nulls| !nulls.is_empty()) {
+                nulls.resize(rows, false);
+            }
             self.done += n as u64;
             if from + n < len {
                 self.batch = Some((array, from + n));
             }
         }
-        Ok((rows > 0).then_some((rows as u64, out)))
+        Ok((rows > 0).then_some(Piece {
+            rows: rows as u64,
+            columns: out,
+            nulls,
+        }))
     }
 
     fn take(
@@ -136,13 +175,14 @@ impl StreamRows {
         array: &ArrowArray,
         rows: std::ops::Range<usize>,
         out: &mut [Vec<u8>],
+        nulls: &mut [Vec<bool>],
     ) -> Result<()> {
         let at = RowContext {
             first: self.done,
             per_row: 1,
             options: ExportOptions::default(),
         };
-        for (source, out) in self.columns.iter().zip(out) {
+        for ((source, out), nulls) in self.columns.iter().zip(out).zip(nulls) {
             let child = source.child;
             let field =
                 self.schema.children.get(child).ok_or_else(|| {
@@ -154,8 +194,8 @@ impl StreamRows {
                 pack(plan, field, values, rows, at, out)
             };
             let before = out.len();
-            let packed = add(&source.plan, out).and_then(|()| match &source.null {
-                Some(null) => self.refuse_null_values(null, out.at(before..)?, add),
+            let packed = add(&source.plan, out).and_then(|()| match &source.nulls {
+                Some(of) => self.find_nulls(of, before, out, nulls, add),
                 None => Ok(()),
             });
             packed.map_err(|e| e.within(format_args!("column {:?}", field.name)))?;
@@ -163,31 +203,38 @@ impl StreamRows {
         Ok(())
     }
 
-    /// Returns an error if a value that is not null equals the item that marks nulls.
-    fn refuse_null_values(
+    /// Finds the nulls among the items of `out` from byte `before` on. A value that is not null, but
+    /// equals the item that marks nulls, is an error.
+    fn find_nulls(
         &self,
-        (null, other): &(Vec<u8>, Plan),
-        packed: &[u8],
+        of: &SourceNulls,
+        before: usize,
+        out: &[u8],
+        nulls: &mut Vec<bool>,
         add: impl Fn(&Plan, &mut Vec<u8>) -> Result<()>,
     ) -> Result<()> {
-        let find = |items: &[u8]| {
-            items
-                .chunks(null.len().max(1))
-                .position(|item| item == null)
-        };
-        if find(packed).is_none() {
+        let size = of.item.len().max(1);
+        let items = out.at(before..)?.chunks(size);
+        if !items.clone().any(|item| item == of.item) {
             return Ok(());
         }
         let mut again = Vec::new();
-        add(other, &mut again)?;
-        match find(&again) {
-            None => Ok(()),
-            Some(row) => {
-                let row = self.done + row as u64;
-                let e = fail!(Type, "row {row}: this value marks nulls in the column");
-                Err(e.at(row))
-            }
+        add(&of.other, &mut again)?;
+        if !of.has_mask {
+            let Some(row) = again.chunks(size).position(|item| item == of.item) else {
+                return Ok(());
+            };
+            let row = self.done + row as u64;
+            let e = fail!(Type, "row {row}: this value marks nulls in the column");
+            return Err(e.at(row));
         }
+        let found: Vec<bool> = items.zip(again.chunks(size)).map(|(a, b)| a != b).collect();
+        if found.contains(&true) {
+            nulls.resize(before / size, false);
+            alloc::reserve(nulls, found.len())?;
+            nulls.extend(found);
+        }
+        Ok(())
     }
 }
 
@@ -204,10 +251,7 @@ impl<A: From<Array> + AsMut<Array> + AsRef<Array>> Table<A> {
                 name,
                 item: &a.dtype().item,
                 lists: lists(a),
-                null: match nulls {
-                    Some(NullRule::Item(item)) => Some(item),
-                    _ => None,
-                },
+                nulls: nulls.as_ref(),
             })
             .collect();
         let rows = StreamRows::new(stream, &targets).map_err(|e| e.within(self.name()))?;
@@ -221,8 +265,15 @@ impl<A: From<Array> + AsMut<Array> + AsRef<Array>> Table<A> {
     }
 
     fn append_all(&mut self, mut rows: StreamRows) -> Result<()> {
-        while let Some((n, columns)) = rows.next_piece()? {
-            self.append(n, &columns.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        while let Some(piece) = rows.next_piece()? {
+            let first = self.rows();
+            let columns: Vec<&[u8]> = piece.columns.iter().map(Vec::as_slice).collect();
+            self.append(piece.rows, &columns)?;
+            for (column, nulls) in piece.nulls.iter().enumerate() {
+                if !nulls.is_empty() {
+                    self.set_nulls(column, first, nulls)?;
+                }
+            }
         }
         Ok(())
     }

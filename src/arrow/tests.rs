@@ -1,6 +1,6 @@
 //! Columns of every type survive export and import. Streams of other producers are imported exactly
 //! or rejected.
-use super::append::{StreamRows, TargetColumn};
+use super::append::{Piece, StreamRows, TargetColumn};
 use super::batch_source::Source;
 use super::data::{Buffer, Data};
 use super::export::{ExportOptions, RowContext, export_lists, field};
@@ -55,13 +55,13 @@ fn import(stream: Stream, dtype: &str, lists: &[usize]) -> Result<Vec<u8>> {
             name: "x",
             item: &dtype.item,
             lists: lists.to_vec(),
-            null: None,
+            nulls: None,
         }],
     )?;
     let mut all = Vec::new();
-    while let Some((n, columns)) = rows.next_piece()? {
-        assert!(n > 0);
-        all.extend_from_slice(&columns[0]);
+    while let Some(piece) = rows.next_piece()? {
+        assert!(piece.rows > 0);
+        all.extend_from_slice(&piece.columns[0]);
     }
     Ok(all)
 }
@@ -595,7 +595,7 @@ fn columns_are_matched_by_name() {
                 name,
                 item: if *name == "a" { &a } else { &b },
                 lists: vec![],
-                null: None,
+                nulls: None,
             })
             .collect()
     };
@@ -607,7 +607,9 @@ fn columns_are_matched_by_name() {
         )
     };
     let mut rows = StreamRows::new(named(&["bb", "a"]), &targets(&["a", "bb"])).unwrap();
-    let (n, columns) = rows.next_piece().unwrap().unwrap();
+    let Piece {
+        rows: n, columns, ..
+    } = rows.next_piece().unwrap().unwrap();
     assert_eq!((n, &columns[0][..], columns[1][0]), (2, &[1u8, 9][..], 2));
     assert!(rows.next_piece().unwrap().is_none());
     let rejected = |found: &[&str], names: &[&'static str]| {

@@ -106,8 +106,16 @@ impl TableFiles {
         )
     }
 
-    /// Removes the files of an interrupted writer that were not committed.
+    /// Removes the files of an interrupted writer that were not committed, and the folders of indexes
+    /// that it removed.
     pub fn tidy(&self) -> Result<()> {
+        let indexes = self.file(INDEXES);
+        for name in self.folder.list(&indexes).unwrap_or_default() {
+            let _ = self
+                .folder
+                .remove_folder(&Path::new(&indexes).join(&name).into_os_string());
+        }
+        let _ = self.folder.remove_folder(&indexes);
         let container = self.container();
         for name in self.folder.files()? {
             let bytes = name.as_bytes();

@@ -14,6 +14,9 @@ use crate::progress::{Scope, Step};
 use crate::superchunk::bloscpack::Mode;
 use std::ffi::OsStr;
 
+/// Rows of which the nulls are in memory.
+const PIECE: u64 = 1 << 16;
+
 impl<A: AsRef<Array>> Table<A> {
     /// Creates a table at a path with the same columns, in chunks of the same length, without rows.
     pub fn create_like(&self, path: &OsStr, options: &Options) -> Result<Table> {
@@ -103,19 +106,38 @@ impl<A: AsRef<Array>> Table<A> {
             done += from.array.as_ref().nbytes();
         }
         new.rows = self.rows;
+        self.copy_masks(&mut new)?;
         new.commit()?;
         scope.finish();
         Ok(corrupt)
     }
 
+    /// Copies which rows are null, of columns that have masks in both tables.
+    fn copy_masks(&self, new: &mut Table) -> Result<()> {
+        for i in 0..self.columns.len() {
+            let has_mask = |c: &Column<Array>| matches!(c.nulls, Some(NullRule::Written { .. }));
+            if !new.columns.get(i).is_some_and(has_mask) {
+                continue;
+            }
+            for first in (0..self.rows).step_by(PIECE as usize) {
+                let nulls = self.nulls(i, first, PIECE.min(self.rows - first))?;
+                new.set_nulls(i, first, &nulls.unwrap_or_default())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns an error if a row of a column is null, and the format has no such nulls.
     fn refuse_nulls(&self, format: Format) -> Result<()> {
-        const PIECE: u64 = 1 << 16;
         for (i, column) in self.columns.iter().enumerate() {
             match column.nulls {
                 // NaN stays NaN
                 None | Some(NullRule::Nan) => continue,
-                Some(NullRule::Item(_)) if format == Format::CTable => continue,
+                Some(NullRule::Item(_) | NullRule::Mask(_) | NullRule::Written { .. })
+                    if format == Format::CTable =>
+                {
+                    continue;
+                }
                 _ => {}
             }
             for first in (0..self.rows).step_by(PIECE as usize) {

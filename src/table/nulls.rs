@@ -7,6 +7,9 @@ use crate::dtype::{Kind, Type};
 use crate::error::Result;
 use std::sync::Arc;
 
+/// Reads a byte for each row from one on, 0 for a null.
+pub type ReadMask = Arc<dyn Fn(u64, &mut [u8]) -> Result<()> + Send + Sync>;
+
 /// Which rows of a column are null.
 #[derive(Clone)]
 pub enum NullRule {
@@ -16,6 +19,15 @@ pub enum NullRule {
     Nan,
     /// Those for which this array of one byte per row has 0.
     Mask(Arc<Array>),
+    /// Those for which a function writes 0, a byte per row from the given one on.
+    Written {
+        /// The function.
+        read: ReadMask,
+        /// The row of the column that is the first one here.
+        start: u64,
+        /// Rows of the column from one here to the next.
+        step: i64,
+    },
     /// Those of texts, or bytes of any length, that the store reports.
     Texts,
 }
@@ -27,6 +39,15 @@ impl NullRule {
             NullRule::Mask(mask) => {
                 NullRule::Mask(Arc::new(mask.slice(&[start], &[count], Some(&[step]))?))
             }
+            NullRule::Written {
+                read,
+                start: at,
+                step: by,
+            } => NullRule::Written {
+                read: read.clone(),
+                start: at.wrapping_add_signed(by.wrapping_mul(start as i64)),
+                step: by.wrapping_mul(step),
+            },
             rule => rule.clone(),
         })
     }
@@ -38,6 +59,15 @@ impl NullRule {
             let mut valid = alloc::zeroed(n)?;
             mask.read(&[first], &[n as u64], None, &mut valid, None)?;
             nulls.extend(valid.iter().map(|valid| *valid == 0));
+            return Ok(nulls);
+        }
+        if let NullRule::Written { read, start, step } = self {
+            let mut valid = [0];
+            for i in 0..n as u64 {
+                let row = step.wrapping_mul((first + i) as i64);
+                read(start.wrapping_add_signed(row), &mut valid)?;
+                nulls.push(valid == [0]);
+            }
             return Ok(nulls);
         }
         let row = bytes.len() / n.max(1);

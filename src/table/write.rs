@@ -805,6 +805,19 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
             .map_err(|e| e.within(format_args!("column {:?}", column.name)))
     }
 
+    /// States which rows of a column from `first` on are null, by its mask.
+    pub fn set_nulls(&mut self, column: usize, first: u64, nulls: &[bool]) -> Result<()> {
+        self.writer()?;
+        let have = self.columns.len();
+        let column = self
+            .columns
+            .get_mut(column)
+            .ok_or_else(|| fail!(Range, "column {column}: there are {have}"))?;
+        ctable::writer_of(column.array.as_mut())
+            .and_then(|writer| writer.set_nulls(first, nulls))
+            .map_err(|e| e.within(format_args!("column {:?}", column.name)))
+    }
+
     /// Keeps the first `rows` rows.
     pub fn truncate(&mut self, rows: u64) -> Result<()> {
         self.writer()?;
@@ -890,13 +903,20 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
             Ok(array)
         };
         let array: Result<Array> = { make }();
-        let array = A::from(array.map_err(|e| e.within(format_args!("column {name:?}")))?);
+        let mut array = array.map_err(|e| e.within(format_args!("column {name:?}")))?;
+        let nulls = match &new.nulls {
+            Some(NullRule::Mask(_) | NullRule::Written { .. }) => ctable::writer_of(&mut array)?
+                .mask()
+                .map(|mask| mask.rule()),
+            nulls => nulls.clone(),
+        };
+        let array = A::from(array);
         let column = Column {
             name: name.to_owned(),
             folder: folder.clone(),
             stored_rows: 0,
             array,
-            nulls: new.nulls.clone(),
+            nulls,
         };
         // a file system may treat two names as the same
         let mut names: Vec<_> = self

@@ -136,14 +136,15 @@ class Stores(Case):
             i: int = blosc2.field(blosc2.int32(null_value=-1))
             f: float = blosc2.field(blosc2.float64(null_value=float("nan")))
             s: str = blosc2.field(blosc2.string(max_length=4, null_value="?"))
+            m: int = blosc2.field(blosc2.int64(nullable=True))  # by a mask
 
         path, copy = str(self.folder / "n.b2d"), str(self.folder / "copy.b2d")
         with blosc2.CTable(Row, urlpath=path, mode="w", expected_size=4) as table:
-            table.append([5, 0.5, "a"])
-        arrow = pyarrow.table({"i": [None, 7], "f": [1.5, None], "s": ["b", None]})
+            table.append([5, 0.5, "a", 3])
+        arrow = pyarrow.table({"i": [None, 7], "f": [1.5, None], "s": ["b", None], "m": [None, 0]})
         with holdall.Table(path, "a") as table:
             table.append(arrow)
-            wrong = pyarrow.table({"i": [-1], "f": [1.5], "s": ["b"]})
+            wrong = pyarrow.table({"i": [-1], "f": [1.5], "s": ["b"], "m": [0]})
             with self.assertRaisesRegex(holdall.TypeError, "marks nulls"):
                 table.append(wrong)
             table.commit()
@@ -154,10 +155,12 @@ class Stores(Case):
                 got = pyarrow.table(table).to_pydict()
             self.assertEqual(got["i"], [5, None, 7])
             self.assertEqual(got["s"], ["a", "b", None])
+            self.assertEqual(got["m"], [3, None, 0])
             with blosc2.CTable.open(name, mode="r") as table:
                 self.assertEqual(table["i"].is_null().tolist(), [False, True, False])
                 self.assertEqual(table["f"].is_null().tolist(), [False, False, True])
                 self.assertEqual(table["s"].is_null().tolist(), [False, False, True])
+                self.assertEqual(table["m"].is_null().tolist(), [False, True, False])
 
     def test_ctables_take_arrow(self):
         arrow = pyarrow.table({"n": pyarrow.array([1, 2], "int32"), "x": [0.5, -1.0]})

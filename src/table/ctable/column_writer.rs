@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::column::attrs_of;
+use super::null_mask::{NullMask, SharedMask};
 use super::row_map::RowMap;
 use super::valid_rows::ValidRows;
 use crate::alloc::{self, Scratch};
@@ -17,6 +18,8 @@ use crate::format::Format;
 use crate::progress::Progress;
 use crate::slice::{SliceExt, take_mut};
 use crate::superchunk::bloscpack::{Destination, Splice};
+use crate::superchunk::frame::Frame;
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -32,11 +35,18 @@ pub struct ColumnWriter {
     row_bytes: u64,
     limit: u64,
     attrs: Attrs,
+    /// Which rows are null, if a mask says it.
+    mask: Option<SharedMask>,
 }
 
 impl ColumnWriter {
     /// Creates the store of the rows of `array`.
     pub fn new(array: Array, valid: &Arc<ValidRows>, limit: u64) -> Result<ColumnWriter> {
+        ColumnWriter::with_map(array, RowMap::new(valid.clone()), limit)
+    }
+
+    /// Creates the store of rows with these positions.
+    pub fn with_map(array: Array, map: RowMap, limit: u64) -> Result<ColumnWriter> {
         let row = array.shape().get(1..).unwrap_or_default();
         let row_bytes = row
             .iter()
@@ -44,11 +54,37 @@ impl ColumnWriter {
         Ok(ColumnWriter {
             attrs: attrs_of(&array)?,
             array,
-            map: RowMap::new(valid.clone()),
+            map,
             pending: Vec::new(),
             row_bytes: row_bytes.max(1),
             limit,
+            mask: None,
         })
+    }
+
+    /// Sets the mask of the nulls of the rows.
+    pub fn set_mask(&mut self, mask: SharedMask) {
+        self.mask = Some(mask);
+    }
+
+    /// Returns the mask of the nulls of the rows.
+    pub fn mask(&self) -> Option<&SharedMask> {
+        self.mask.as_ref()
+    }
+
+    /// States which rows from `first` on are null.
+    pub fn set_nulls(&mut self, first: u64, nulls: &[bool]) -> Result<()> {
+        match &self.mask {
+            Some(mask) => mask.write().set_nulls(&self.map, first, nulls),
+            None => Err(fail!(Type, "{}: the column has no nulls", self.name())),
+        }
+    }
+
+    fn change_mask(&self, change: impl FnOnce(&mut NullMask) -> Result<()>) -> Result<()> {
+        match &self.mask {
+            Some(mask) => change(&mut mask.write()),
+            None => Ok(()),
+        }
     }
 
     /// Returns the positions of the rows.
@@ -346,6 +382,9 @@ impl Store for ColumnWriter {
     }
 
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        let (first, end) = (at / self.row_bytes, at + src.len() as u64);
+        let rows = end.div_ceil(self.row_bytes).saturating_sub(first);
+        self.change_mask(|mask| mask.set_valid(first, rows))?;
         let mut src = src;
         for (row, bytes) in self.split(at, src.len() as u64) {
             let (part, rest) = src.cut((bytes.end - bytes.start) as usize)?;
@@ -369,24 +408,30 @@ impl Store for ColumnWriter {
         if gone > 0 {
             self.map.remove(at..at + gone, self.limit)?;
         }
-        match splice.src {
-            [] => Ok(()),
-            src => self.insert_rows(at, src),
+        if !splice.src.is_empty() {
+            self.insert_rows(at, splice.src)?;
         }
+        let added = splice.src.len() as u64 / self.row_bytes;
+        self.change_mask(|mask| mask.splice(at, gone, added))
     }
 
     fn append(&mut self, src: &[u8]) -> Result<()> {
         let rows = self.map.rows();
-        let appended = self.append_rows(src);
+        let added = src.len() as u64 / self.row_bytes;
+        let appended = self
+            .append_rows(src)
+            .and_then(|()| self.change_mask(|mask| mask.append(added)));
         if appended.is_err() {
             self.keep(rows);
+            self.change_mask(|mask| mask.truncate(rows))?;
         }
         appended
     }
 
     fn truncate(&mut self, nbytes: u64) -> Result<()> {
-        self.keep(nbytes / self.row_bytes);
-        Ok(())
+        let rows = nbytes / self.row_bytes;
+        self.keep(rows);
+        self.change_mask(|mask| mask.truncate(rows))
     }
 
     fn can_have(&self, shape: &[u64]) -> Result<()> {
@@ -424,4 +469,12 @@ impl Store for ColumnWriter {
             self.name()
         ))
     }
+}
+
+/// Returns the frame of an array.
+pub fn frame_of(array: &mut Array) -> Result<&mut Frame> {
+    let store: &mut dyn Any = array.store_mut()?;
+    store
+        .downcast_mut()
+        .ok_or_else(|| fail!(State, "the array is not stored in a frame"))
 }

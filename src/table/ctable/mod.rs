@@ -11,6 +11,7 @@ mod column;
 mod column_writer;
 mod create;
 mod dictionary;
+mod null_mask;
 mod open_writer;
 mod row_map;
 mod schema;
@@ -24,7 +25,7 @@ mod valid_rows;
 mod writer;
 
 pub use create::create;
-pub use writer::CTableWriter;
+pub use writer::{CTableWriter, writer_of};
 
 use self::batches::{Batches, Items};
 use self::column::Rows;
@@ -117,6 +118,9 @@ fn read(store: &Store, root: &str, options: &Options) -> Result<Table> {
         return open(store);
     }
     let files = TableFiles::new(&store.folder()?, root);
+    if files.folder().is_store() {
+        return open(store);
+    }
     Snapshot::read(&files.container(), |snapshot| {
         let folder = snapshot.folder()?;
         let meta = || -> Result<Vec<u8>> {
@@ -129,8 +133,9 @@ fn read(store: &Store, root: &str, options: &Options) -> Result<Table> {
             true => open(store),
             false => open(&Store::open_folder(&folder, options)?),
         };
-        // each commit changes it
-        match meta()? == before {
+        // A commit changes it before it removes its journal. So if there is no journal after all
+        // frames are open, one that ended before has changed it.
+        match snapshot.same_journal()? && meta()? == before {
             true => table,
             false => Err(fail!(Busy, "{}: it is being changed", store.show(root))),
         }

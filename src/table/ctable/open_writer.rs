@@ -1,6 +1,7 @@
 //! Opens a CTable for writing.
 #![forbid(unsafe_code)]
 
+use super::null_mask::SharedMask;
 use super::schema::{self, Field, Nulls, Values};
 use super::valid_rows::ValidRows;
 use super::writer::{self, CTableWriter, Found, own_options};
@@ -11,7 +12,9 @@ use crate::format::Format;
 use crate::io::journal::{Mode, Session};
 use crate::json::Value;
 use crate::options::Options;
-use crate::store::table_files::{ATTRIBUTES, COLUMNS, INDEXES, META, TableFiles, VALID_ROWS};
+use crate::store::table_files::{
+    ATTRIBUTES, COLUMNS, INDEXES, META, NOT_NULL, TableFiles, VALID_ROWS,
+};
 use crate::store::{Node, Store};
 use crate::superchunk::frame::Frame;
 use crate::table::write::Writer;
@@ -42,7 +45,7 @@ pub fn open(store: &Store, root: &str, options: &Options) -> Result<Table> {
     let text = opened.schema()?;
     let schema = Value::parse(&text)?;
     let fields = schema::parse(&text)?;
-    refuse_unsupported(&opened, &schema, &fields)?;
+    refuse_unsupported(&schema, &fields)?;
     let session = Arc::new(session);
     let open = |file: &str| Frame::open_member(&session, &files.file(file), opened.options);
     let mask = Array::open_member(&session, &files.file(VALID_ROWS), opened.options)?;
@@ -80,7 +83,7 @@ pub fn files_below(store: &Store, group: &str) -> Vec<OsString> {
 }
 
 /// Returns an error if a part of the table would be lost or become wrong by a change.
-fn refuse_unsupported(opened: &Opened, schema: &Value, fields: &[Field]) -> Result<()> {
+fn refuse_unsupported(schema: &Value, fields: &[Field]) -> Result<()> {
     if schema.get("source_bindings_version").is_some() {
         return Err(fail!(
             Unsupported,
@@ -99,12 +102,6 @@ fn refuse_unsupported(opened: &Opened, schema: &Value, fields: &[Field]) -> Resu
         let what = match &field.values {
             Values::Texts(_) => "texts, or other values of any length",
             Values::Other(kind) => kind,
-            _ if opened
-                .stored_mask(&format!("{COLUMNS}/{}", field.path))?
-                .is_some() =>
-            {
-                "values with a mask of nulls"
-            }
             _ => continue,
         };
         return Err(fail!(
@@ -151,11 +148,48 @@ fn column(
         }),
         Nulls::None | Nulls::Mask => None,
     };
+    let mut array = writer::column(array, &dtype, valid, options)?;
+    let nulls = match field.nulls {
+        Nulls::Mask => {
+            let mask = mask(opened, &folder, session, valid)?;
+            let rule = mask.rule();
+            writer::writer_of(&mut array)?.set_mask(mask);
+            Some(rule)
+        }
+        _ => nulls,
+    };
     Ok(Column {
         name: field.name.clone(),
-        array: writer::column(array, &dtype, valid, options)?,
+        array,
         stored_rows: valid.count(),
         nulls,
         folder,
     })
+}
+
+/// Opens the mask of the nulls of a column, which may not exist yet.
+fn mask(
+    opened: &Opened,
+    folder: &str,
+    session: &Arc<Session>,
+    valid: &Arc<ValidRows>,
+) -> Result<SharedMask> {
+    let node = format!("{folder}{NOT_NULL}");
+    let array = match opened.store.node(&opened.path(&node)) {
+        Ok((_, Node::File(file))) => Some(Array::open_member(session, file, opened.options)?),
+        Ok(_) => {
+            return Err(fail!(
+                Unsupported,
+                "its mask of nulls has no file of its own; copy the table to change it"
+            ));
+        }
+        Err(_) => None,
+    };
+    let mask = array.as_ref();
+    if mask.is_some_and(|a| a.itemsize() != 1 || !matches!(a.shape(), [n] if *n >= valid.end())) {
+        return Err(fail!(Format, "{node}: no mask of one byte per row"));
+    }
+    let file =
+        TableFiles::new(&session.container().folder, opened.root).file(&format!("{node}.b2nd"));
+    SharedMask::new(session, file, opened.options, array, valid)
 }

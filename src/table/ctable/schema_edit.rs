@@ -15,7 +15,12 @@ pub struct NewField {
     pub stored: String,
     /// The shape of one of its rows.
     pub row: Vec<u64>,
+    /// Whether a mask marks its nulls.
+    pub has_mask: bool,
 }
+
+/// Version of a schema with masks of nulls.
+const WITH_MASKS: i128 = 3;
 
 /// Returns the schema of a table without columns.
 pub fn empty() -> Value {
@@ -37,6 +42,11 @@ pub fn set(schema: &mut Value, name: &str, value: Value) {
     }
 }
 
+/// States that a column has a mask of nulls.
+pub fn set_version_with_masks(schema: &mut Value) {
+    set(schema, "version", Value::Int(WITH_MASKS));
+}
+
 /// Returns the columns.
 pub fn columns(schema: &mut Value) -> Result<&mut Vec<Value>> {
     let Value::Object(members) = schema else {
@@ -52,8 +62,8 @@ fn no_columns() -> Error {
     fail!(Format, "the schema of the CTable has no list of columns")
 }
 
-/// Describes a column of this dtype, with nulls that are marked by an item or are NaN. A dtype that is
-/// an array gives rows of that shape.
+/// Describes a column of this dtype, whose nulls are marked as these. A dtype that is an array gives
+/// rows of that shape.
 pub fn new_field(name: &str, dtype: &Dtype, nulls: Option<&NullRule>) -> Result<NewField> {
     let text = |text: &str| Value::String(text.to_owned());
     let mut members = vec![("name".to_owned(), text(name))];
@@ -92,11 +102,18 @@ pub fn new_field(name: &str, dtype: &Dtype, nulls: Option<&NullRule>) -> Result<
         Some(NullRule::Nan) => Some(Value::Float(f64::NAN)),
         _ => None,
     };
+    let has_mask = matches!(nulls, Some(NullRule::Mask(_) | NullRule::Written { .. }));
+    if has_mask || null.is_some() {
+        add(&mut members, "nullable", Value::Bool(true));
+    }
+    if has_mask {
+        add(&mut members, "null_storage", text("mask"));
+    }
     if let Some(null) = null {
-        members.push(("nullable".to_owned(), Value::Bool(true)));
-        members.push(("null_value".to_owned(), null));
+        add(&mut members, "null_value", null);
     }
     Ok(NewField {
+        has_mask,
         entry: Value::Object(members),
         stored,
         row,

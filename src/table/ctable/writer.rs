@@ -8,7 +8,8 @@
 #![forbid(unsafe_code)]
 
 use super::SCHEMA;
-use super::column_writer::ColumnWriter;
+use super::column_writer::{ColumnWriter, frame_of};
+use super::null_mask::SharedMask;
 use super::row_map::RowMap;
 use super::schema::path_of;
 use super::schema_edit;
@@ -26,12 +27,13 @@ use crate::io::parent;
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::store::EMBED;
-use crate::store::table_files::{ATTRIBUTES, COLUMNS, META, TableFiles, VALID_ROWS};
+use crate::store::table_files::{ATTRIBUTES, META, NOT_NULL, TableFiles, VALID_ROWS};
 use crate::superchunk::frame::{self, Frame, NewFrame};
 use crate::table::Column;
 use crate::table::write::NewColumn;
 use std::any::Any;
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -43,7 +45,7 @@ const VALUE_EPOCH: &str = "value_epoch";
 const VISIBILITY_EPOCH: &str = "visibility_epoch";
 /// Default number of rows in a chunk, the minimum of a small table, and the maximum bytes of a chunk
 /// with more rows than one.
-const CHUNK_ROWS: u64 = 1 << 16;
+pub const CHUNK_ROWS: u64 = 1 << 16;
 const MIN_CHUNK_ROWS: u64 = 1 << 12;
 const MAX_CHUNK_BYTES: u64 = 4 << 20;
 /// Positions of the mask that are written at once.
@@ -51,6 +53,10 @@ const PIECE: u64 = 1 << 20;
 /// Content bytes of a chunk of a frame that has none.
 const EMPTY_CHUNK: usize = 1 << 24;
 const EMBED_CHUNK: usize = 1 << 13;
+const UNCHANGED: Range<u64> = Range {
+    start: u64::MAX,
+    end: 0,
+};
 
 /// The write state of a CTable.
 pub struct CTableWriter {
@@ -67,6 +73,10 @@ pub struct CTableWriter {
     embed: Option<Frame>,
     /// The rows of the last commit.
     valid: Arc<ValidRows>,
+    /// Where the mask differs from the last commit, at most.
+    mask_changed: Range<u64>,
+    /// Folders of new columns.
+    folders: Vec<OsString>,
     /// Before the first commit: the files of the table that it replaces.
     replaced: Option<Vec<OsString>>,
     /// Files that are removed after the commit: of removed columns, and of indexes.
@@ -104,6 +114,8 @@ impl CTableWriter {
             attrs: found.attrs,
             embed: None,
             valid: found.valid,
+            mask_changed: UNCHANGED,
+            folders: Vec::new(),
             replaced: None,
             obsolete: found.indexes,
             session: session.clone(),
@@ -147,6 +159,8 @@ impl CTableWriter {
             attrs: None,
             embed: Some(embed),
             valid: Arc::new(ValidRows::dense(0)),
+            mask_changed: UNCHANGED,
+            folders: Vec::new(),
             replaced: Some(replaced),
             obsolete: Vec::new(),
             session: session.clone(),
@@ -164,6 +178,7 @@ impl CTableWriter {
             ));
         }
         let file = self.files.column(&path_of(name));
+        self.refuse_obsolete(&file)?;
         self.make_folders(&file)?;
         let item = Dtype::parse(&field.stored)?.item.size as u64;
         let row_bytes = field.row.iter().fold(item, |n, d| n.saturating_mul(*d));
@@ -177,7 +192,16 @@ impl CTableWriter {
         let columns = schema_edit::columns(&mut self.schema)?;
         columns.insert(at.min(columns.len()), field.entry);
         self.schema_changed = true;
-        column(array, dtype, &Arc::new(ValidRows::dense(0)), options)
+        let none = Arc::new(ValidRows::dense(0));
+        let mut array = column(array, dtype, &none, options)?;
+        if field.has_mask {
+            schema_edit::set_version_with_masks(&mut self.schema);
+            let file = self.files.column(&format!("{}{NOT_NULL}", path_of(name)));
+            let own = own_options(options)?;
+            let mask = SharedMask::new(&self.session, file, &own, None, &none)?;
+            writer_of(&mut array)?.set_mask(mask);
+        }
+        Ok(array)
     }
 
     /// Removes a column from the schema; its files after the commit.
@@ -187,20 +211,39 @@ impl CTableWriter {
             columns.remove(at);
         }
         self.schema_changed = true;
-        self.obsolete.extend(self.files.of_node(folder)?);
+        // the first commit removes or replaces all files of another table
+        if self.replaced.is_none() {
+            self.obsolete.extend(self.files.of_node(folder)?);
+        }
         Ok(())
     }
 
-    /// Creates the folders of a file.
-    fn make_folders(&self, file: &OsStr) -> Result<()> {
+    /// Fails if a file exists that is not part of the next commit.
+    fn refuse_obsolete(&self, file: &OsStr) -> Result<()> {
         let folder = &self.session.container().folder;
+        if self.replaced.is_some() || !folder.exists(file)? {
+            return Ok(());
+        }
+        let (name, hint) = (
+            folder.show(file),
+            "no column has this file; remove it first",
+        );
+        Err(match self.obsolete.iter().any(|name| name == file) {
+            true => fail!(State, "{name}: commit the removal of this column first"),
+            false => fail!(Exists, "{name}: {hint}"),
+        })
+    }
+
+    /// Creates the folders of a file.
+    fn make_folders(&mut self, file: &OsStr) -> Result<()> {
         let above = Path::new(file).ancestors().skip(1);
-        let mut above: Vec<&OsStr> = above.map(Path::as_os_str).collect();
+        let mut above: Vec<OsString> = above.map(|name| name.as_os_str().to_owned()).collect();
         above.retain(|name| !name.is_empty());
-        above
-            .iter()
-            .rev()
-            .try_for_each(|name| folder.make_folder(name))
+        for name in above.into_iter().rev() {
+            self.session.container().folder.make_folder(&name)?;
+            self.folders.push(name);
+        }
+        Ok(())
     }
 
     /// Commits all changes.
@@ -222,10 +265,15 @@ impl CTableWriter {
         let positions = self.positions().max(map.end());
         self.write_mask(&map, &valid, positions)?;
         self.write_attrs(attrs)?;
+        let masks = masks_of(columns)?;
+        let mut masks: Vec<_> = masks.iter().map(SharedMask::write).collect();
         let mut frames = Vec::new();
         for column in columns.iter_mut() {
             let array = writer_of(column.array.as_mut())?.prepare_commit(positions)?;
             frames.push(frame_of(array)?);
+        }
+        for mask in &mut masks {
+            frames.extend(mask.prepare_commit(positions, valid.count())?);
         }
         self.mask.flush()?;
         let mask = frame_of(&mut self.mask)?;
@@ -251,6 +299,7 @@ impl CTableWriter {
         for column in columns {
             writer_of(column.array.as_mut())?.finish_commit(&valid);
         }
+        masks.iter_mut().for_each(|mask| mask.finish_commit(&valid));
         self.finish_commit(valid);
         Ok(())
     }
@@ -258,6 +307,7 @@ impl CTableWriter {
     fn finish_commit(&mut self, valid: Arc<ValidRows>) {
         (self.valid, self.schema_changed) = (valid, false);
         (self.replaced, self.embed) = (None, None);
+        (self.mask_changed, self.folders) = (UNCHANGED, Vec::new());
         let folder = &self.session.container().folder;
         for name in std::mem::take(&mut self.obsolete) {
             let _ = folder.remove_if_there(&name);
@@ -275,8 +325,11 @@ impl CTableWriter {
         if positions != self.positions() {
             self.mask.resize(&[positions])?;
         }
-        let mut at = map.unchanged_before(&self.valid);
-        let end = valid.end().max(self.valid.end());
+        let Range { start, end } = self.mask_changed;
+        let mut at = map.unchanged_before(&self.valid).min(start);
+        let end = valid.end().max(self.valid.end()).max(end);
+        // also if the commit fails
+        self.mask_changed = at..end;
         while at < end {
             let n = (end - at).min(PIECE);
             let mut bytes = alloc::with_capacity(n as usize)?;
@@ -319,11 +372,13 @@ impl CTableWriter {
 }
 
 impl Drop for CTableWriter {
-    /// Removes the folder of the columns if nothing was committed.
+    /// Removes the folders of columns that were not committed.
     fn drop(&mut self) {
-        if self.replaced.is_some() && self.session.is_own() {
-            let folder = self.files.file(COLUMNS);
-            let _ = self.session.container().folder.remove_folder(&folder);
+        if self.session.is_own() {
+            let folder = &self.session.container().folder;
+            for name in self.folders.iter().rev() {
+                let _ = folder.remove_folder(name);
+            }
         }
     }
 }
@@ -374,19 +429,21 @@ pub fn column(
     Array::over(Box::new(store), meta, chunkshape, options)
 }
 
+/// Returns the masks of nulls of all columns.
+fn masks_of<A: AsMut<Array>>(columns: &mut [Column<A>]) -> Result<Vec<SharedMask>> {
+    let mut masks = Vec::new();
+    for column in columns {
+        masks.extend(writer_of(column.array.as_mut())?.mask().cloned());
+    }
+    Ok(masks)
+}
+
 /// Returns the writer of a column.
 pub fn writer_of(array: &mut Array) -> Result<&mut ColumnWriter> {
     let store: &mut dyn Any = array.store_mut()?;
     store
         .downcast_mut()
         .ok_or_else(|| fail!(State, "the column is not open for writing"))
-}
-
-fn frame_of(array: &mut Array) -> Result<&mut Frame> {
-    let store: &mut dyn Any = array.store_mut()?;
-    store
-        .downcast_mut()
-        .ok_or_else(|| fail!(State, "the array is not stored in a frame"))
 }
 
 /// Returns the properties of a frame of which only the metalayers are used.

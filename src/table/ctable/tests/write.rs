@@ -3,8 +3,9 @@
 use super::super::*;
 use crate::dtype::Dtype;
 use crate::error::Status;
-use crate::io::sim::{self, Fault, Rng, Scenario, SimDisk, StateCounts, Tally};
+use crate::io::sim::{self, Fault, Files, Rng, Scenario, SimDisk, StateCounts, Tally};
 use crate::options::Opt;
+use std::path::Path;
 
 /// Names and dtypes, of 4, 3 and 6 bytes per row.
 const COLUMNS: &[(&str, &str)] = &[("a", "<i4"), ("b.c", "|S3"), ("m", "('<i2', (3,))")];
@@ -74,7 +75,12 @@ fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let names: Vec<&str> = t.columns().iter().map(|c| c.name.as_str()).collect();
     let mut all = vec![format!("{}{names:?}", t.attrs().to_text()).into_bytes()];
     all.resize(t.rows() as usize + 1, Vec::new());
-    for c in t.columns() {
+    for (i, c) in t.columns().iter().enumerate() {
+        if let Some(nulls) = t.nulls(i, 0, t.rows())? {
+            for (row, null) in all[1..].iter_mut().zip(nulls) {
+                row.push(null.into());
+            }
+        }
         let attrs = c.array.attrs()?.into_iter();
         let about = attrs.flat_map(|(name, value)| [name.into_bytes(), value].concat());
         all[0].extend(about);
@@ -166,6 +172,14 @@ fn changes_on_the_simulated_disk() {
         let tally = check(name, &disk, &|folder| act(&folder, *change), 6, None);
         counts.add(name, tally);
     }
+    let nulls = |folder| {
+        act(&folder, |t| {
+            let n = t.rows();
+            append(t, 3, 4)?;
+            t.set_nulls(t.column_index("f")?, n, &[true, false, false, true])
+        })
+    };
+    counts.add("nulls", check("nulls", &fixture_disk(), &nulls, 4, None));
     let create = |folder: &Arc<dyn Folder>, mode, columns| {
         let mut t = new(folder, mode, columns)?;
         append(&mut t, 5, 25)?;
@@ -294,6 +308,119 @@ fn splice(model: &mut [Vec<Vec<u8>>], t: &Table, at: u64, gone: u64, rows: &[Vec
         let new = new.chunks(one).map(<[u8]>::to_vec);
         list.splice(at as usize..(at + gone) as usize, new);
     }
+}
+
+/// A table of python-blosc2 with deleted rows, null values and masks of nulls.
+fn fixture_disk() -> SimDisk {
+    let root = Path::new(&super::fixture("deleted.b2d")).to_owned();
+    let (mut files, mut folders) = (Files::new(), vec![root.clone()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let mut name = path.strip_prefix(&root).unwrap().as_os_str().to_owned();
+            if path.is_dir() {
+                name.push("/");
+                files.insert(name, Vec::new());
+                folders.push(path);
+            } else {
+                files.insert(name, std::fs::read(path).unwrap());
+            }
+        }
+    }
+    SimDisk::with_files(&files)
+}
+
+fn nulls_of(t: &Table, column: usize) -> Vec<bool> {
+    let nulls = t.nulls(column, 0, t.rows()).unwrap();
+    nulls.unwrap_or_else(|| vec![false; t.rows() as usize])
+}
+
+/// Masks of nulls follow the rows: one that exists, and one that is created by the first null.
+#[test]
+fn masks_follow_the_rows() {
+    for has_mask in [true, false] {
+        let mut files = fixture_disk().contents();
+        if !has_mask {
+            files.retain(|name, _| !name.to_str().unwrap().contains(".notnull"));
+        }
+        let disk = SimDisk::with_files(&files);
+        let mut t = opened(&disk.folder(), Mode::Append).unwrap();
+        let column = t.column_index("f").unwrap();
+        let mut model = nulls_of(&t, column);
+        assert_eq!(model.contains(&true), has_mask);
+        let n = t.rows();
+        append(&mut t, 3, 4).unwrap();
+        t.set_nulls(column, n, &[true, false, true, true]).unwrap();
+        model.extend([true, false, true, true]);
+        let rows = rows_of(&t, 5, 2);
+        t.insert(3, 2, &slices(&rows)).unwrap();
+        model.splice(3..3, [false, false]);
+        t.remove(10, 5).unwrap();
+        model.drain(10..15);
+        t.write(column, n - 4, 2, &[1; 16]).unwrap();
+        model[n as usize - 4] = false;
+        model[n as usize - 3] = false;
+        assert_eq!(nulls_of(&t, column), model);
+        t.commit().unwrap();
+        t.truncate(n).unwrap();
+        model.truncate(n as usize);
+        append(&mut t, 6, 1).unwrap();
+        model.push(false);
+        t.commit().unwrap();
+        assert_eq!(nulls_of(&t, column), model);
+        let part = t.slice(2, 20, 3, Some(&[column])).unwrap();
+        let every: Vec<bool> = model[2..].iter().step_by(3).take(20).copied().collect();
+        assert_eq!(part.nulls(0, 0, 20).unwrap().unwrap(), every);
+        drop((part, t));
+        let t = opened(&disk.folder(), Mode::Read).unwrap();
+        assert_eq!(nulls_of(&t, column), model);
+    }
+}
+
+/// Rows of a commit that failed, and that were removed then, do not appear.
+#[test]
+fn a_failed_commit_can_be_followed_by_another() {
+    for n in 0..100 {
+        let disk = base(ROWS);
+        let old = seen(&disk.folder()).unwrap();
+        let mut t = opened(&disk.folder(), Mode::Append).unwrap();
+        append(&mut t, 3, 40).unwrap();
+        disk.full_after(n);
+        if t.commit().is_ok() {
+            assert!(n > 10);
+            return;
+        }
+        if t.truncate(ROWS).is_ok() && t.commit().is_ok() {
+            assert!(seen(&disk.folder()).unwrap() == old, "{n}");
+            let mut t = opened(&disk.folder(), Mode::Append).unwrap();
+            append(&mut t, 9, 5).unwrap();
+            t.commit().unwrap();
+            assert!(seen(&disk.folder()).unwrap()[..old.len()] == old, "{n}");
+        }
+    }
+    panic!("no commit succeeded");
+}
+
+#[test]
+fn columns_are_replaced_in_two_commits() {
+    let disk = base(3);
+    let mut t = opened(&disk.folder(), Mode::Append).unwrap();
+    let dtype = Dtype::parse("|u1").unwrap();
+    t.column_remove("a").unwrap();
+    let e = t.column_add(0, "a", &dtype, Some(&[1, 2, 3])).unwrap_err();
+    assert_eq!(e.status, Status::State, "{e}");
+    t.commit().unwrap();
+    t.column_add(0, "a", &dtype, Some(&[1, 2, 3])).unwrap();
+    t.commit().unwrap();
+    let t = opened(&disk.folder(), Mode::Read).unwrap();
+    assert_eq!(super::content(&t.columns()[0].array), [1, 2, 3]);
+
+    let mut t = new(&disk.folder(), Mode::Replace, COLUMNS).unwrap();
+    t.column_remove("a").unwrap();
+    t.column_add(0, "a", &dtype, Some(&[])).unwrap();
+    t.commit().unwrap();
+    drop(t);
+    assert_eq!(opened(&disk.folder(), Mode::Read).unwrap().rows(), 0);
 }
 
 #[test]

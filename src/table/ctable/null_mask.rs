@@ -1,0 +1,191 @@
+//! The mask of the nulls of a column that is open for writing: a byte per row, 0 for a null. A column
+//! that never had a null has none.
+#![forbid(unsafe_code)]
+
+use super::column_writer::{ColumnWriter, frame_of};
+use super::row_map::RowMap;
+use super::valid_rows::ValidRows;
+use crate::alloc;
+use crate::array::store::Store;
+use crate::array::{Array, NewTiled};
+use crate::error::{Result, fail};
+use crate::io::journal::Session;
+use crate::options::Options;
+use crate::slice::SliceExt;
+use crate::superchunk::bloscpack::Splice;
+use crate::superchunk::frame::Frame;
+use crate::table::NullRule;
+use std::ffi::OsString;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// A mask that a column and the rule of its nulls share.
+#[derive(Clone)]
+pub struct SharedMask(Arc<RwLock<NullMask>>);
+
+/// The mask of one column.
+pub struct NullMask {
+    session: Arc<Session>,
+    file: OsString,
+    options: Options,
+    rows: Option<ColumnWriter>,
+}
+
+impl SharedMask {
+    /// Creates the mask of a column. `array` is the one that exists.
+    pub fn new(
+        session: &Arc<Session>,
+        file: OsString,
+        options: &Options,
+        array: Option<Array>,
+        valid: &Arc<ValidRows>,
+    ) -> Result<SharedMask> {
+        let limit = options.memory_limit();
+        let rows = array.map(|array| ColumnWriter::new(array, valid, limit));
+        Ok(SharedMask(Arc::new(RwLock::new(NullMask {
+            session: session.clone(),
+            file,
+            options: options.clone(),
+            rows: rows.transpose()?,
+        }))))
+    }
+
+    /// Returns the rule of the nulls of the column.
+    pub fn rule(&self) -> NullRule {
+        let mask = self.clone();
+        NullRule::Written {
+            read: Arc::new(move |first, dst| mask.read().read_rows(first, dst)),
+            start: 0,
+            step: 1,
+        }
+    }
+
+    /// Returns the mask for a change.
+    pub fn write(&self) -> RwLockWriteGuard<'_, NullMask> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the mask for reading.
+    pub fn read(&self) -> RwLockReadGuard<'_, NullMask> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl NullMask {
+    /// Reads a byte for each row from `first` on.
+    pub fn read_rows(&self, first: u64, dst: &mut [u8]) -> Result<()> {
+        match &self.rows {
+            Some(rows) => Store::read(rows, first, dst).map(|_| ()),
+            None => {
+                dst.fill(1);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds rows that are not null.
+    pub fn append(&mut self, n: u64) -> Result<()> {
+        match &mut self.rows {
+            Some(rows) => rows.append(&valid(n)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps the first `rows` rows.
+    pub fn truncate(&mut self, rows: u64) -> Result<()> {
+        match &mut self.rows {
+            Some(mask) => mask.truncate(rows),
+            None => Ok(()),
+        }
+    }
+
+    /// States that rows are not null.
+    pub fn set_valid(&mut self, first: u64, n: u64) -> Result<()> {
+        match &mut self.rows {
+            Some(rows) => Store::write(rows, first, &valid(n)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes `gone` rows from `at` on, and inserts `added` that are not null.
+    pub fn splice(&mut self, at: u64, gone: u64, added: u64) -> Result<()> {
+        let Some(rows) = &mut self.rows else {
+            return Ok(());
+        };
+        let src = valid(added)?;
+        rows.splice(&Splice {
+            at,
+            every: rows.nbytes(),
+            times: 1,
+            gone,
+            src: &src,
+        })
+    }
+
+    /// States which rows from `first` on are null. Creates the mask of a column with these rows if
+    /// there is none.
+    pub fn set_nulls(&mut self, map: &RowMap, first: u64, nulls: &[bool]) -> Result<()> {
+        if self.rows.is_none() {
+            if !nulls.contains(&true) {
+                return Ok(());
+            }
+            self.rows = Some(self.all_valid(map)?);
+        }
+        let Some(rows) = &mut self.rows else {
+            return Ok(());
+        };
+        let mut bytes = alloc::with_capacity(nulls.len())?;
+        bytes.extend(nulls.iter().map(|null| u8::from(!null)));
+        Store::write(rows, first, &bytes)
+    }
+
+    /// Creates a mask in which no row is null.
+    fn all_valid(&self, map: &RowMap) -> Result<ColumnWriter> {
+        const PIECE: u64 = 1 << 20;
+        let new = NewTiled {
+            dtype: "|b1",
+            shape: &[map.end()],
+            chunks: Some(&[super::writer::CHUNK_ROWS]),
+            blocks: None,
+            caterva: false,
+        };
+        let mut array = Array::create_member(&self.session, &self.file, &new, &self.options)?;
+        let ones = valid(PIECE.min(map.end()))?;
+        let mut at = 0;
+        while at < map.end() {
+            let n = PIECE.min(map.end() - at);
+            array.write(&[at], &[n], None, ones.at(..n as usize)?, None)?;
+            at += n;
+        }
+        ColumnWriter::with_map(array, map.clone(), self.options.memory_limit())
+    }
+
+    /// Writes all rows. Returns the frame, if there is a mask.
+    pub fn prepare_commit(&mut self, positions: u64, count: u64) -> Result<Option<&mut Frame>> {
+        let Some(rows) = &mut self.rows else {
+            return Ok(None);
+        };
+        if rows.map().rows() != count {
+            return Err(fail!(
+                State,
+                "{}: the mask of nulls has {} rows (the table has {count}); open the table again",
+                rows.name(),
+                rows.map().rows()
+            ));
+        }
+        frame_of(rows.prepare_commit(positions)?).map(Some)
+    }
+
+    /// Continues with the rows of the commit.
+    pub fn finish_commit(&mut self, valid: &Arc<ValidRows>) {
+        if let Some(rows) = &mut self.rows {
+            rows.finish_commit(valid);
+        }
+    }
+}
+
+/// Returns the mask of `n` rows that are not null.
+fn valid(n: u64) -> Result<Vec<u8>> {
+    let mut ones = alloc::zeroed(n as usize)?;
+    ones.fill(1);
+    Ok(ones)
+}
