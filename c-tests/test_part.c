@@ -13,7 +13,7 @@ typedef struct {
 
 static bool has_parts(int form)
 {
-    return forms[form].kind != SCHUNK;
+    return forms[form].kind != SCHUNK && forms[form].format != HOLDALL_FORMAT_CTABLE;
 }
 
 static holdall_status part_of(int form, const char *path, holdall_part **part)
@@ -232,6 +232,8 @@ static void parts_need_files_and_a_container_of_their_type(void)
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_part_of_array("s3://bucket/a", 0, NULL, NULL, NULL, &part,
                                                        &err));
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_part_of_bag("s3://bucket/a.bagz", NULL, &part, &err));
+    int ctable = form_named("table.b2d");
+    GIVES(HOLDALL_E_UNSUPPORTED, part_of(ctable, made(ctable, OLD), &part));
     OK(array_create(in_tmp("scalar"), HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, "<f8", 0, NULL, NULL,
                     NULL, NULL, &a, &err));
     OK(holdall_array_commit(a, &err));
