@@ -192,7 +192,13 @@ fn formats_belong_to_kinds() {
                 status(file || format == HOLDALL_FORMAT_B2FRAME, HOLDALL_E_ARGUMENT),
             ),
             (1, status(is_array, HOLDALL_E_UNSUPPORTED)),
-            (2, status(folder, HOLDALL_E_UNSUPPORTED)),
+            (
+                2,
+                status(
+                    folder || format == HOLDALL_FORMAT_CTABLE,
+                    HOLDALL_E_UNSUPPORTED,
+                ),
+            ),
         ] {
             let (empty, plain) = (Storage::new(), options(&[(HOLDALL_OPT_LEVEL, 0)]));
             // SAFETY: structures and options exist during the call; what it creates is closed.
