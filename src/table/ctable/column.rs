@@ -26,6 +26,22 @@ pub struct Rows {
     attrs: Attrs,
 }
 
+/// Splits a range of bytes into complete rows and parts of rows: each with the first row, and the
+/// range from its beginning.
+pub fn split_rows(row_bytes: u64, at: u64, n: u64) -> impl Iterator<Item = (u64, Range<u64>)> {
+    let row_bytes = row_bytes.max(1);
+    let (mut at, end) = (at, at.saturating_add(n));
+    std::iter::from_fn(move || {
+        let (row, skipped, left) = (at / row_bytes, at % row_bytes, end - at);
+        let n = match skipped {
+            0 if left >= row_bytes => left / row_bytes * row_bytes,
+            _ => left.min(row_bytes - skipped),
+        };
+        at += n;
+        (n > 0).then_some((row, skipped..skipped + n))
+    })
+}
+
 /// Returns the attributes of an array in a frame, which are JSON in a table.
 pub fn attrs_of(array: &Array) -> Result<Attrs> {
     let mut attrs = Attrs::default();
@@ -137,20 +153,13 @@ impl Store for Rows {
     }
 
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
-        let (mut at, mut dst, mut damaged) = (at, dst, false);
-        while !dst.is_empty() {
-            let (row, skipped) = (at / self.row_bytes, at % self.row_bytes);
-            let rows = dst.len() as u64 / self.row_bytes;
-            let n = match skipped {
-                0 if rows > 0 => rows * self.row_bytes,
-                _ => (self.row_bytes - skipped).min(dst.len() as u64),
+        let (mut dst, mut damaged) = (dst, false);
+        for (row, bytes) in split_rows(self.row_bytes, at, dst.len() as u64) {
+            let part = take_mut(&mut dst, (bytes.end - bytes.start) as usize)?;
+            damaged |= match bytes.start == 0 && bytes.end >= self.row_bytes {
+                true => self.read_rows(row, part)?,
+                false => self.read_part(row, bytes, part)?,
             };
-            let part = take_mut(&mut dst, n as usize)?;
-            damaged |= match skipped {
-                0 if rows > 0 => self.read_rows(row, part)?,
-                _ => self.read_part(row, skipped..skipped + n, part)?,
-            };
-            at += n;
         }
         Ok(damaged)
     }

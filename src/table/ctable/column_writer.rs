@@ -2,7 +2,7 @@
 //! order, and rows that are not written yet.
 #![forbid(unsafe_code)]
 
-use super::column::attrs_of;
+use super::column::{attrs_of, split_rows};
 use super::null_mask::{NullMask, SharedMask};
 use super::row_map::RowMap;
 use super::valid_rows::ValidRows;
@@ -250,22 +250,6 @@ impl ColumnWriter {
         Ok(())
     }
 
-    /// Splits a range of bytes into complete rows and parts of rows: each with the first row, and the
-    /// range from its beginning.
-    fn split(&self, at: u64, n: u64) -> impl Iterator<Item = (u64, Range<u64>)> + use<> {
-        let row_bytes = self.row_bytes;
-        let (mut at, end) = (at, at + n);
-        std::iter::from_fn(move || {
-            let (row, skipped, left) = (at / row_bytes, at % row_bytes, end - at);
-            let n = match skipped {
-                0 if left >= row_bytes => left / row_bytes * row_bytes,
-                _ => left.min(row_bytes - skipped),
-            };
-            at += n;
-            (n > 0).then_some((row, skipped..skipped + n))
-        })
-    }
-
     fn is_whole(&self, bytes: &Range<u64>) -> bool {
         bytes.start == 0 && bytes.end >= self.row_bytes
     }
@@ -350,7 +334,7 @@ impl Store for ColumnWriter {
 
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         let (mut dst, mut damaged) = (dst, false);
-        for (row, bytes) in self.split(at, dst.len() as u64) {
+        for (row, bytes) in split_rows(self.row_bytes, at, dst.len() as u64) {
             let part = take_mut(&mut dst, (bytes.end - bytes.start) as usize)?;
             if self.is_whole(&bytes) {
                 damaged |= self.read_rows(row, part)?;
@@ -386,7 +370,7 @@ impl Store for ColumnWriter {
         let rows = end.div_ceil(self.row_bytes).saturating_sub(first);
         self.change_mask(|mask| mask.set_valid(first, rows))?;
         let mut src = src;
-        for (row, bytes) in self.split(at, src.len() as u64) {
+        for (row, bytes) in split_rows(self.row_bytes, at, src.len() as u64) {
             let (part, rest) = src.cut((bytes.end - bytes.start) as usize)?;
             src = rest;
             if self.is_whole(&bytes) {
