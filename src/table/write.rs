@@ -778,14 +778,17 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         Ok(())
     }
 
+    /// Returns a column for a change.
+    fn column_mut(&mut self, column: usize) -> Result<&mut Column<A>> {
+        let have = self.columns.len();
+        let found = self.columns.get_mut(column);
+        found.ok_or_else(|| fail!(Range, "column {column}: there are {have}"))
+    }
+
     /// Overwrites rows of one column from `first` on. On failure some of them may be overwritten.
     pub fn write(&mut self, column: usize, first: u64, rows: u64, src: &[u8]) -> Result<()> {
         self.writer()?;
-        let have = self.columns.len();
-        let column = self
-            .columns
-            .get_mut(column)
-            .ok_or_else(|| fail!(Range, "column {column}: there are {have}"))?;
+        let column = self.column_mut(column)?;
         let array = column.array.as_mut();
         let (mut start, mut count) = (vec![0; array.shape().len()], array.shape().to_vec());
         start.first_mut().into_iter().for_each(|n| *n = first);
@@ -808,11 +811,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
     /// States which rows of a column from `first` on are null, by its mask.
     pub fn set_nulls(&mut self, column: usize, first: u64, nulls: &[bool]) -> Result<()> {
         self.writer()?;
-        let have = self.columns.len();
-        let column = self
-            .columns
-            .get_mut(column)
-            .ok_or_else(|| fail!(Range, "column {column}: there are {have}"))?;
+        let column = self.column_mut(column)?;
         ctable::writer_of(column.array.as_mut())
             .and_then(|writer| writer.set_nulls(first, nulls))
             .map_err(|e| e.within(format_args!("column {:?}", column.name)))
@@ -1001,11 +1000,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         value: Option<&[u8]>,
     ) -> Result<&mut A> {
         self.writer()?;
-        let have = self.columns.len();
-        let column = self
-            .columns
-            .get_mut(column)
-            .ok_or_else(|| fail!(Range, "column {column}: there are {have}"))?;
+        let column = self.column_mut(column)?;
         let array = column.array.as_mut();
         let done = match value {
             Some(value) => array.attr_set(name, value),
