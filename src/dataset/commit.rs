@@ -32,7 +32,7 @@ use std::sync::Arc;
 pub const FOLDERS: [&str; 2] = ["data", "meta"];
 
 /// Suffixes of the files that exist beside a file during an append.
-const APPEND_SUFFIXES: [&str; 3] = [".holdall-journal", ".holdall-journal-new", ".holdall-part"];
+const APPEND_SUFFIXES: [&str; 3] = [journal::SUFFIX, ".holdall-journal-new", journal::PART];
 
 /// Prefix of the names of the journal and the lock.
 pub const MAIN: &str = "dataset";

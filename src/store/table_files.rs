@@ -1,5 +1,5 @@
-//! The files of a CTable in the folder of a store, and the container of those that are committed
-//! together.
+//! The names of the files of a CTable in the folder of a store, and the container with which a commit
+//! changes them.
 #![forbid(unsafe_code)]
 
 use super::EMBED;
