@@ -62,6 +62,12 @@ impl NullRule {
             return Ok(nulls);
         }
         if let NullRule::Written { read, start, step } = self {
+            if *step == 1 {
+                let mut valid = alloc::zeroed(n)?;
+                read(start + first, &mut valid)?;
+                nulls.extend(valid.iter().map(|valid| *valid == 0));
+                return Ok(nulls);
+            }
             let mut valid = [0];
             for i in 0..n as u64 {
                 let row = step.wrapping_mul((first + i) as i64);

@@ -10,8 +10,7 @@ use crate::array::store::Store;
 use crate::array::{Array, NewTiled};
 use crate::error::{Result, fail};
 use crate::io::journal::Session;
-use crate::options::Options;
-use crate::slice::SliceExt;
+use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Splice;
 use crate::superchunk::frame::Frame;
 use crate::table::NullRule;
@@ -140,7 +139,6 @@ impl NullMask {
 
     /// Creates a mask in which no row is null.
     fn all_valid(&self, map: &RowMap) -> Result<ColumnWriter> {
-        const PIECE: u64 = 1 << 20;
         let new = NewTiled {
             dtype: "|b1",
             shape: &[map.end()],
@@ -148,14 +146,9 @@ impl NullMask {
             blocks: None,
             caterva: false,
         };
-        let mut array = Array::create_member(&self.session, &self.file, &new, &self.options)?;
-        let ones = valid(PIECE.min(map.end()))?;
-        let mut at = 0;
-        while at < map.end() {
-            let n = PIECE.min(map.end() - at);
-            array.write(&[at], &[n], None, ones.at(..n as usize)?, None)?;
-            at += n;
-        }
+        let mut options = self.options.clone();
+        options.set_bytes(Opt::Fill, &[1])?;
+        let array = Array::create_member(&self.session, &self.file, &new, &options)?;
         ColumnWriter::with_map(array, map.clone(), self.options.memory_limit())
     }
 
