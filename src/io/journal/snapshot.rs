@@ -5,7 +5,7 @@ use super::Container;
 use super::entries::Entry;
 use super::fingerprint::{RangeEnds, check_same_file, check_swapped_files};
 use super::recover::{HotJournal, journal_nonce, load_any};
-use super::views::{FileBefore, SwapFolder};
+use super::views::{CommitFolder, FileBefore};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Access, File, Folder};
 use crate::parallel;
@@ -230,7 +230,7 @@ impl<'a> Snapshot<'a> {
             }
         }
         swapped.sort_unstable();
-        Ok(Arc::new(SwapFolder {
+        Ok(Arc::new(CommitFolder {
             container: self.container.clone(),
             nonce: hot.nonce,
             swapped,

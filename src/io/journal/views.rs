@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// A folder whose files are being changed. Files may be opened long after the change.
-pub struct SwapFolder {
+pub struct CommitFolder {
     pub container: Container,
     /// The nonce of the journal of the swap.
     pub nonce: u64,
@@ -24,7 +24,7 @@ pub struct SwapFolder {
     pub in_place: BTreeMap<OsString, Arc<dyn File>>,
 }
 
-impl SwapFolder {
+impl CommitFolder {
     /// Queries the new file under its temporary name, or under its final name once it was renamed.
     /// Returns `removed` if the file is removed.
     ///
@@ -56,7 +56,7 @@ impl SwapFolder {
     }
 }
 
-impl Folder for SwapFolder {
+impl Folder for CommitFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         if let Some(file) = self.in_place.get(name) {
             return Ok(file.clone());
