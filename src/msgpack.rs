@@ -1,4 +1,4 @@
-//! Reads MessagePack, token by token.
+//! Reads and writes MessagePack, token by token.
 #![forbid(unsafe_code)]
 
 /// A value, or the beginning of one that has others.
@@ -24,6 +24,93 @@ pub enum Token<'a> {
     Array(u64),
     /// The number of keys, each with a value, that follow.
     Map(u64),
+}
+
+/// Appends a token in its shortest form. A number with a fraction has 64 bits.
+pub fn put(out: &mut Vec<u8>, token: Token) {
+    match token {
+        Token::Nil => out.push(0xc0),
+        Token::Bool(b) => out.push(0xc2 + u8::from(b)),
+        Token::Int(n) => match u64::try_from(n) {
+            Ok(n) => put_uint(out, n),
+            Err(_) => put_negative(out, n),
+        },
+        Token::Uint(n) => put_uint(out, n),
+        Token::Float(x) => {
+            out.push(0xcb);
+            out.extend(x.to_be_bytes());
+        }
+        Token::Text(text) => {
+            put_length(
+                out,
+                Some((0xa0, 31)),
+                Some(0xd9),
+                [0xda, 0xdb],
+                text.len() as u64,
+            );
+            out.extend(text);
+        }
+        Token::Bytes(bytes) => {
+            put_length(out, None, Some(0xc4), [0xc5, 0xc6], bytes.len() as u64);
+            out.extend(bytes);
+        }
+        Token::Extension(kind, bytes) => {
+            put_length(out, None, Some(0xc7), [0xc8, 0xc9], bytes.len() as u64);
+            out.push(kind);
+            out.extend(bytes);
+        }
+        Token::Array(n) => put_length(out, Some((0x90, 15)), None, [0xdc, 0xdd], n),
+        Token::Map(n) => put_length(out, Some((0x80, 15)), None, [0xde, 0xdf], n),
+    }
+}
+
+/// Appends a marker that includes a length, or that is followed by one of 1, 2 or 4 bytes.
+fn put_length(
+    out: &mut Vec<u8>,
+    small: Option<(u8, u64)>,
+    one: Option<u8>,
+    [two, four]: [u8; 2],
+    n: u64,
+) {
+    match (small, one) {
+        (Some((marker, most)), _) if n <= most => out.push(marker | n as u8),
+        (_, Some(one)) if n <= 0xff => out.extend([one, n as u8]),
+        _ if n <= 0xffff => {
+            out.push(two);
+            out.extend((n as u16).to_be_bytes());
+        }
+        // content of more than 2^32 bytes, or values, is in several chunks
+        _ => {
+            out.push(four);
+            out.extend((n as u32).to_be_bytes());
+        }
+    }
+}
+
+fn put_uint(out: &mut Vec<u8>, n: u64) {
+    match n {
+        0..0x80 => out.push(n as u8),
+        0x80..0x100 => put_number(out, 0xcc, 1, n),
+        0x100..0x1_0000 => put_number(out, 0xcd, 2, n),
+        0x1_0000..0x1_0000_0000 => put_number(out, 0xce, 4, n),
+        _ => put_number(out, 0xcf, 8, n),
+    }
+}
+
+fn put_negative(out: &mut Vec<u8>, n: i64) {
+    match n {
+        -32.. => out.push(n as u8),
+        -0x80..-32 => put_number(out, 0xd0, 1, n as u64),
+        -0x8000..-0x80 => put_number(out, 0xd1, 2, n as u64),
+        -0x8000_0000..-0x8000 => put_number(out, 0xd2, 4, n as u64),
+        _ => put_number(out, 0xd3, 8, n as u64),
+    }
+}
+
+/// Appends a marker and the last bytes of a number.
+fn put_number(out: &mut Vec<u8>, marker: u8, bytes: usize, n: u64) {
+    out.push(marker);
+    out.extend(n.to_be_bytes().iter().skip(8 - bytes));
 }
 
 /// Returns the next token and removes it. `None` if it is truncated or invalid.
@@ -124,6 +211,30 @@ mod tests {
             }
         }
         assert_eq!(next(&mut &b"\xc1"[..]), None);
+    }
+
+    #[test]
+    fn tokens_are_written_in_the_shortest_form() {
+        let long = vec![b'x'; 70_000];
+        let texts = [0, 31, 32, 255, 256, 70_000].map(|n| &long[..n]);
+        let mut tokens = vec![Token::Nil, Token::Bool(true), Token::Float(1.5)];
+        tokens.extend(texts.iter().flat_map(|t| [Token::Text(t), Token::Bytes(t)]));
+        tokens.extend(texts.map(|t| Token::Extension(9, t)));
+        for bits in 0..64 {
+            tokens.extend([-1, 0].map(|by| Token::Uint((1u64 << bits).wrapping_add_signed(by))));
+            let n = i64::MIN >> (63 - bits);
+            tokens.extend([Token::Int(n), Token::Int(n.saturating_sub(1))]);
+        }
+        for n in [0, 15, 16, 65_535, 65_536] {
+            tokens.extend([Token::Array(n), Token::Map(n)]);
+        }
+        for token in tokens {
+            let mut out = Vec::new();
+            put(&mut out, token);
+            let mut rest = &out[..];
+            let read = next(&mut rest);
+            assert!(read == Some(token) && rest.is_empty(), "{token:?}: {out:?}");
+        }
     }
 
     #[test]

@@ -99,35 +99,24 @@ pub fn from_json(json: &[u8]) -> Vec<u8> {
 
 fn pack(value: &Value, out: &mut Vec<u8>) {
     match value {
-        Value::Null => out.push(0xc0),
-        Value::Bool(b) => out.push(0xc2 + u8::from(*b)),
-        Value::Int(n) => pack_whole(*n, out),
-        Value::Float(x) => {
-            out.push(0xcb);
-            out.extend(x.to_be_bytes());
-        }
+        Value::Null => msgpack::put(out, Token::Nil),
+        Value::Bool(b) => msgpack::put(out, Token::Bool(*b)),
+        Value::Int(n) => match (u64::try_from(*n), i64::try_from(*n)) {
+            (Ok(n), _) => msgpack::put(out, Token::Uint(n)),
+            (_, Ok(n)) => msgpack::put(out, Token::Int(n)),
+            // beyond 64 bits
+            _ => msgpack::put(out, Token::Float(*n as f64)),
+        },
+        Value::Float(x) => msgpack::put(out, Token::Float(*x)),
         Value::String(text) => pack_text(text, out),
         Value::Array(items) => {
-            pack_length(out, (0x90, 15), [None, Some(0xdc), Some(0xdd)], items.len());
+            msgpack::put(out, Token::Array(items.len() as u64));
             items.iter().for_each(|item| pack(item, out));
         }
         Value::Object(members) => match bytes_of(members) {
-            Some(bytes) => {
-                pack_length(
-                    out,
-                    (0, 0),
-                    [Some(0xc4), Some(0xc5), Some(0xc6)],
-                    bytes.len(),
-                );
-                out.extend(bytes);
-            }
+            Some(bytes) => msgpack::put(out, Token::Bytes(&bytes)),
             None => {
-                pack_length(
-                    out,
-                    (0x80, 15),
-                    [None, Some(0xde), Some(0xdf)],
-                    members.len(),
-                );
+                msgpack::put(out, Token::Map(members.len() as u64));
                 for (name, value) in members {
                     pack_text(name, out);
                     pack(value, out);
@@ -135,6 +124,10 @@ fn pack(value: &Value, out: &mut Vec<u8>) {
             }
         },
     }
+}
+
+fn pack_text(text: &str, out: &mut Vec<u8>) {
+    msgpack::put(out, Token::Text(text.as_bytes()));
 }
 
 /// Returns the bytes that [`hex`] encoded.
@@ -155,55 +148,6 @@ fn bytes_of(members: &[(String, Value)]) -> Option<Vec<u8>> {
     } else {
         None
     }
-}
-
-fn pack_text(text: &str, out: &mut Vec<u8>) {
-    pack_length(
-        out,
-        (0xa0, 31),
-        [Some(0xd9), Some(0xda), Some(0xdb)],
-        text.len(),
-    );
-    out.extend(text.as_bytes());
-}
-
-/// Writes the shortest marker for a length: one that includes a length of up to `most`, or one that
-/// is followed by a length of 1, 2 or 4 bytes.
-fn pack_length(
-    out: &mut Vec<u8>,
-    (small, most): (u8, usize),
-    [one, two, four]: [Option<u8>; 3],
-    n: usize,
-) {
-    match (u8::try_from(n), u16::try_from(n)) {
-        (Ok(n), _) if most > 0 && usize::from(n) <= most => out.push(small | n),
-        (Ok(n), _) if one.is_some() => out.extend(one.into_iter().chain([n])),
-        (_, Ok(n)) => out.extend(two.into_iter().chain(n.to_be_bytes())),
-        // No file holds more than 2^32 bytes of attributes.
-        _ => out.extend(four.into_iter().chain((n as u32).to_be_bytes())),
-    }
-}
-
-/// Writes an integer in its shortest form; beyond 64 bits it becomes a float.
-fn pack_whole(n: i128, out: &mut Vec<u8>) {
-    let bytes = n.to_be_bytes();
-    let last = |marker: u8, count: usize| {
-        std::iter::once(marker)
-            .chain(bytes.into_iter().skip(16 - count))
-            .collect::<Vec<u8>>()
-    };
-    out.extend(match n {
-        -32..0x80 => vec![n as u8],
-        0x80..0x100 => last(0xcc, 1),
-        0x100..0x1_0000 => last(0xcd, 2),
-        0x1_0000..0x1_0000_0000 => last(0xce, 4),
-        0x1_0000_0000..0x1_0000_0000_0000_0000 => last(0xcf, 8),
-        -0x80..-32 => last(0xd0, 1),
-        -0x8000..-0x80 => last(0xd1, 2),
-        -0x8000_0000..-0x8000 => last(0xd2, 4),
-        -0x8000_0000_0000_0000..-0x8000_0000 => last(0xd3, 8),
-        _ => return pack(&Value::Float(n as f64), out),
-    });
 }
 
 #[cfg(test)]
