@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::codec::Encoders;
-use super::header::{COPIED, EXTENDED_HEADER_LEN, Header, VERSION_2};
+use super::header::{COPIED, EXTENDED_HEADER_LEN, Header, VERSION_2, VERSION_VARIABLE};
 use super::{Content, Filter, Params, Target, filter, release_if_large, scratch_slice};
 use crate::error::{Error, Result};
 use crate::progress::{Step, advance};
@@ -281,7 +281,7 @@ impl BlockEncoder {
         Ok(Some(encoder).filter(|encoder| encoder.has_blocks() && !encoder.has_delta()))
     }
 
-    fn make(params: &Params, n: usize) -> Result<BlockEncoder> {
+    pub(super) fn make(params: &Params, n: usize) -> Result<BlockEncoder> {
         params.check(n)?;
         let params = params.with_explicit_settings()?;
         let header = params.header(n);
@@ -296,6 +296,16 @@ impl BlockEncoder {
     /// Returns the header of the chunk, except its length.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// Returns the header of a chunk with `blocks` blocks of variable length, except its length.
+    pub(super) fn variable_header(&self, blocks: usize) -> Header {
+        Header {
+            version: VERSION_VARIABLE,
+            flags: self.header.flags & !COPIED,
+            variable_blocks: Some(blocks),
+            ..self.header
+        }
     }
 
     /// Returns the setting of the truncation filter, if there is one.

@@ -70,6 +70,18 @@ pub struct StoredEncoding {
     pub precision: Option<i8>,
 }
 
+impl StoredEncoding {
+    /// Returns the encoding of content in several containers, each with its own.
+    pub fn mixed() -> StoredEncoding {
+        StoredEncoding {
+            codec: StoredCodec::Mixed,
+            level: None,
+            filters: Vec::new(),
+            precision: None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,8 @@ pub const EXTENDED_HEADER_LEN: usize = 32;
 pub const VERSION_1: u8 = 2;
 /// Version of the chunk format that c-blosc2 writes.
 pub const VERSION_2: u8 = 5;
+/// Version of chunks with blocks of variable length.
+pub const VERSION_VARIABLE: u8 = 6;
 /// Maximum plausible version. Versions increase by one, so a higher number means corruption, not a
 /// later version.
 const MAX_VERSION: u8 = 15;
@@ -311,11 +313,6 @@ impl Header {
     /// Returns the encoded header and its length.
     pub(super) fn write(&self) -> Result<([u8; EXTENDED_HEADER_LEN], usize)> {
         let mut out = [0; EXTENDED_HEADER_LEN];
-        if self.variable_blocks.is_some() {
-            return Err(Error::internal(
-                "no chunk with blocks of variable length is written",
-            ));
-        }
         let number = |n| match u32::try_from(n) {
             Ok(n) => Ok(n.to_le_bytes()),
             Err(_) => Err(Error::internal(format_args!(
@@ -324,14 +321,18 @@ impl Header {
         };
         let numbers = [
             number(self.nbytes)?,
-            number(self.blocksize)?,
+            number(self.variable_blocks.unwrap_or(self.blocksize))?,
             number(self.cbytes)?,
         ];
+        let later = match self.variable_blocks {
+            Some(_) => VARIABLE_BLOCKS,
+            None => 0,
+        };
         // larger items are stored as bytes
         let typesize = u8::try_from(self.typesize).unwrap_or(1);
         let first = [self.version, self.codec_version, self.flags, typesize];
         let second = [self.user_codec, self.codec_meta];
-        let last = [0, self.more_flags];
+        let last = [later, self.more_flags];
         let all = first
             .iter()
             .chain(numbers.as_flattened())

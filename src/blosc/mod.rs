@@ -35,6 +35,7 @@ pub use encoding::{StoredCodec, StoredEncoding, stored_filters, used_filters};
 pub use header::{Content, EXTENDED_HEADER_LEN, Header, sections};
 pub use params::{Params, Split, Target};
 pub use pipeline::{Filter, Pipeline, TRUNCATE};
+pub use variable_blocks::encode_variable;
 
 use crate::alloc;
 use crate::error::Result;

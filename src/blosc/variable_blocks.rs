@@ -9,14 +9,72 @@
 #![forbid(unsafe_code)]
 
 use super::decode::{StoredStream, Workspace, stream_label};
-use super::{BlockDecoder, Header};
+use super::{
+    BlockDecoder, BlockEncoder, Content, Header, Params, Pipeline, Split, Target, encode, sections,
+};
 use crate::alloc;
 use crate::error::{Result, fail};
-use crate::slice::take_mut;
+use crate::slice::{SliceExt, take_mut};
 use std::ops::Range;
 
 /// Size of the length before a stream.
 const LENGTH: usize = 4;
+
+/// Encodes a chunk with a block for each of these pieces of content, which are not empty. Filters are
+/// not applied: blocks of variable length are serialized values, not items.
+pub fn encode_variable(params: &Params, blocks: &[&[u8]]) -> Result<Vec<u8>> {
+    let own = Params {
+        target: Target::Blosc2,
+        filters: Pipeline::default(),
+        split: Split::Never,
+        blocksize: None,
+        ..params.clone()
+    };
+    let nbytes = blocks.iter().map(|block| block.len()).sum();
+    let mut header = BlockEncoder::make(&own, nbytes)?.variable_header(blocks.len());
+    let table = header.len() + 4 * blocks.len();
+    let mut chunk = alloc::zeroed(table)?;
+    for (i, block) in blocks.iter().enumerate() {
+        let own = Params {
+            blocksize: Some(block.len()),
+            ..own.clone()
+        };
+        let mut alone = Vec::new();
+        encode(&own, block, &mut alone, 1)?;
+        let stream = single_stream(&alone, block.len())?.unwrap_or(block);
+        let (start, n) = (chunk.len() as u32, block.len() as u32);
+        let at = header.len() + 4 * i;
+        chunk
+            .at_mut(at..at + 4)?
+            .copy_from_slice(&start.to_le_bytes());
+        alloc::reserve(&mut chunk, LENGTH + stream.len())?;
+        chunk.extend(n.to_le_bytes());
+        chunk.extend_from_slice(stream);
+    }
+    header.cbytes = chunk.len();
+    let (bytes, n) = header.write()?;
+    chunk.at_mut(..n)?.copy_from_slice(bytes.at(..n)?);
+    Ok(chunk)
+}
+
+/// Returns the stream of a chunk that is one block of `n` bytes, if it is shorter than these.
+fn single_stream(chunk: &[u8], n: usize) -> Result<Option<&[u8]>> {
+    let header = Header::parse(chunk)?;
+    if header.content()? != Content::Blocks {
+        return Ok(None);
+    }
+    let (table, _) = sections(&header, chunk)?;
+    let start = table.first_chunk().copied().unwrap_or_default();
+    let block = chunk.at(u32::from_le_bytes(start) as usize..)?;
+    let Some((length, stream)) = block.split_first_chunk() else {
+        return Ok(None);
+    };
+    // no length, or a negative one: a run of one byte
+    let length = usize::try_from(i32::from_le_bytes(*length)).unwrap_or(0);
+    Ok(stream
+        .get(..length)
+        .filter(|s| !s.is_empty() && s.len() < n))
+}
 
 /// Where the blocks are stored.
 pub(super) struct VariableBlocks {
@@ -96,6 +154,7 @@ impl BlockDecoder {
 
 #[cfg(test)]
 mod tests {
+    use super::encode_variable;
     use crate::blosc::stored::StoredChunk;
     use crate::blosc::{BlockDecoder, DecodeContext, decode, decode_range, encode, sections};
     use crate::blosc::{Codec, Content, Filter, Header, Params, Pipeline, Split, Target};
@@ -162,6 +221,42 @@ mod tests {
             }
         }
         all
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let text: Vec<u8> = (0..90_000u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
+        let noise: Vec<u8> = (0..3000u32)
+            .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
+            .collect();
+        let zeros = [0; 500];
+        for codec in [
+            Codec::BloscLz,
+            Codec::Lz4,
+            Codec::Lz4Hc,
+            Codec::Zlib,
+            Codec::Zstd,
+        ] {
+            for level in [0, 1, 5, 9] {
+                let params = Params::new(Target::Blosc2, codec, level, 1);
+                for blocks in [
+                    &[&text[..]][..],
+                    &[&text[..10], &noise[..], &zeros[..], &text[..], &b"\x90"[..]],
+                    &[&b"x"[..]],
+                ] {
+                    let chunk = encode_variable(&params, blocks).unwrap();
+                    let content = blocks.concat();
+                    let mut found = vec![0; content.len()];
+                    decode(&chunk, &mut found, 2).unwrap();
+                    assert!(found == content, "{codec:?} {level}");
+                    let header = Header::parse(&chunk).unwrap();
+                    assert_eq!(header.variable_blocks, Some(blocks.len()));
+                    assert_eq!(header.cbytes, chunk.len());
+                    let stored = 32 + 8 * blocks.len() + content.len();
+                    assert!(chunk.len() <= stored, "{codec:?} {level}");
+                }
+            }
+        }
     }
 
     #[test]

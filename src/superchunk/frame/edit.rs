@@ -336,6 +336,12 @@ impl FrameWriter {
         self.insert_made(at, src.len(), new)
     }
 
+    /// Inserts a chunk that is encoded already before chunk `at`, or after the last chunk.
+    pub(super) fn insert_encoded(&mut self, at: u64, nbytes: usize, chunk: Vec<u8>) -> Result<()> {
+        self.flush()?;
+        self.insert_made(at, nbytes, Encoded::Stored(chunk))
+    }
+
     fn insert_made(&mut self, at: u64, n: usize, new: Encoded) -> Result<()> {
         let layout = &self.reader.layout;
         let count = layout.stored_chunks();
@@ -379,6 +385,17 @@ impl FrameWriter {
         }
         self.reader.layout.set_variable_length(starts);
         self.changed = true;
+        Ok(())
+    }
+
+    /// Makes a frame without content one of chunks and blocks of variable length.
+    pub(super) fn set_variable_blocks(&mut self) -> Result<()> {
+        if self.nbytes() > 0 {
+            let name = &self.reader.layout.name;
+            return Err(fail!(State, "{name}: its chunks have blocks of one length"));
+        }
+        self.allow_variable_length()?;
+        self.reader.layout.set_variable_blocks();
         Ok(())
     }
 

@@ -337,6 +337,17 @@ impl Frame {
         self.writer()?.append_raw(bytes)
     }
 
+    /// Makes a frame without content one of chunks and blocks of variable length.
+    pub fn set_variable_blocks(&mut self) -> Result<()> {
+        self.writer()?.set_variable_blocks()
+    }
+
+    /// Inserts a chunk of `nbytes` bytes of content, which the caller has encoded, before chunk `at`
+    /// or after the last chunk.
+    pub fn insert_encoded(&mut self, at: u64, nbytes: usize, chunk: Vec<u8>) -> Result<()> {
+        self.writer()?.insert_encoded(at, nbytes, chunk)
+    }
+
     /// Overwrites existing content. On failure, part of it may be overwritten.
     pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.writer()?.write(at, src)

@@ -211,10 +211,21 @@ impl FrameWriter {
             ));
         }
         let session = storage.open_session(Mode::Append, options)?;
-        FrameWriter::open_with(storage, session, options)
+        let writer = FrameWriter::open_with(storage, session, options)?;
+        let header = &writer.reader.layout.header;
+        // changes of content would not know where blocks begin
+        if header.variable_blocks && header.nbytes > 0 {
+            return Err(fail!(
+                Unsupported,
+                "{}: its chunks have blocks of variable length, which cannot be changed",
+                storage.show()
+            ));
+        }
+        Ok(writer)
     }
 
-    /// Opens a frame in one file of a container that commits several frames together.
+    /// Opens a frame in one file of a container that commits several frames together. Of chunks with
+    /// blocks of variable length, only whole ones may be inserted and removed.
     pub(super) fn open_member(
         session: &Arc<Session>,
         name: &OsStr,
@@ -235,13 +246,6 @@ impl FrameWriter {
         let main = storage.folder.open(&storage.main(), Access::Write)?;
         let reader = FrameReader::load(storage, main, options)?;
         reader.verify_if_requested()?;
-        if reader.layout.header.variable_blocks && reader.layout.header.nbytes > 0 {
-            return Err(fail!(
-                Unsupported,
-                "{}: its chunks have blocks of variable length, which cannot be changed",
-                storage.show()
-            ));
-        }
         let mut writer = FrameWriter::new(reader, session);
         if storage.sparse {
             // the next commit removes the files that an interrupted writer left
