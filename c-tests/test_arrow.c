@@ -361,6 +361,36 @@ static void an_exported_table_is_appended(void)
     s.release(&s);
 }
 
+/* A table of a stream has its columns and rows. */
+static void a_table_is_created_of_a_stream(void)
+{
+    holdall_table *from = new_table("source"), *to;
+    stream s;
+    for (int replaces = 0; replaces < 2; replaces++) {
+        OK(holdall_table_to_arrow(from, 0, ROWS, 70, &s, &err));
+        OK(holdall_table_from_arrow(in_tmp("made.b2d"), replaces ? HOLDALL_REPLACE : HOLDALL_CREATE,
+                                    HOLDALL_FORMAT_CTABLE, &s, NULL, &to, &err));
+        CHECK(s.release == NULL);
+        EQUAL(holdall_table_row_count(to), ROWS);
+        EQUAL(holdall_table_column_count(to), holdall_table_column_count(from));
+        holdall_table_close(to);
+    }
+    OK(holdall_table_to_arrow(from, 0, ROWS, 0, &s, &err));
+    GAVE(HOLDALL_E_EXISTS, holdall_table_from_arrow(in_tmp("made.b2d"), HOLDALL_CREATE,
+                                                    HOLDALL_FORMAT_CTABLE, &s, NULL, &to, &err));
+    CHECK(s.release == NULL);
+    GAVE(HOLDALL_E_ARGUMENT, holdall_table_from_arrow(in_tmp("none.b2d"), HOLDALL_CREATE,
+                                                      HOLDALL_FORMAT_CTABLE, NULL, NULL, &to, &err));
+    holdall_table_close(from);
+    OK(holdall_table_open(in_tmp("made.b2d"), HOLDALL_READ, NULL, &to, &err));
+    OK(holdall_table_to_arrow(to, 0, ROWS, 0, &s, &err));
+    holdall_table_close(to);
+    array a;
+    CHECK(s.get_next(&s, &a) == 0 && a.length == ROWS);
+    a.release(&a);
+    s.release(&s);
+}
+
 /* A producer of one batch with one column; each test makes one mistake in it. */
 typedef struct {
     schema schema, column, item, values;
@@ -614,6 +644,7 @@ int main(void)
     RUN(invalid_exports_are_refused);
     RUN(a_bag_is_exported);
     RUN(an_exported_table_is_appended);
+    RUN(a_table_is_created_of_a_stream);
     RUN(valid_producers_are_appended);
     RUN(invalid_producers_are_refused);
     return 0;

@@ -265,6 +265,79 @@ static void tables_are_written(void)
     OK(holdall_verify(path, NULL, NULL, NULL, NULL, &err));
 }
 
+#define TEXT(s) {s, sizeof(s) - 1}
+#define NONE {NULL, 0}
+
+/* Columns of values of any length: texts, with nulls. */
+static void texts_are_written(void)
+{
+    static const char *const names[] = {"t", "n"}, *const dtypes[] = {"T", "<i4"};
+    const holdall_table_spec spec = {.struct_size = sizeof spec,
+                                     .format = HOLDALL_FORMAT_CTABLE,
+                                     .column_count = 2,
+                                     .names = names,
+                                     .dtypes = dtypes};
+    const char *path = in_tmp("texts.b2d");
+    holdall_table *t;
+    OK(holdall_table_create(path, HOLDALL_CREATE, &spec, NULL, &t, &err));
+    const holdall_value texts[] = {TEXT("one"), NONE, TEXT(""), TEXT("gr\xC3\xBC n")};
+    const int32_t n[] = {1, 2, 3, 4};
+    const void *columns[] = {texts, n};
+    const size_t sizes[] = {sizeof texts, sizeof n};
+    OK(holdall_table_append(t, 4, columns, sizes, &err));
+    OK(holdall_table_insert(t, 1, 4, columns, sizes, &err));
+    OK(holdall_table_remove(t, 0, 2, &err));
+    const holdall_value one = TEXT("a longer text");
+    OK(holdall_table_write(t, "t", 1, 1, &one, sizeof one, &err));
+    OK(holdall_table_commit(t, &err));
+
+    /* What a column of texts cannot have is refused; nothing is appended. */
+    const holdall_value wrong[] = {TEXT("x"), TEXT("\xff"), TEXT("x"), TEXT("x")};
+    const void *others[] = {wrong, n};
+    GIVES(HOLDALL_E_TYPE, holdall_table_append(t, 4, others, sizes, &err));
+    CHECK(says("\"t\"") && says("UTF-8"));
+    EQUAL(err.position, 1);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_append(t, 3, columns, sizes, &err));
+    GIVES(HOLDALL_E_ARGUMENT,
+          holdall_table_append(t, 4, columns, (const size_t[]){sizeof texts - 1, sizeof n}, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_table_write(t, "t", 6, 1, &one, sizeof one, &err));
+    EQUAL(holdall_table_row_count(t), 6);
+    const holdall_value more[6] = {TEXT("a"), TEXT("b"), TEXT("c"), TEXT("d"), NONE, TEXT("f")};
+    OK(holdall_table_column_add(t, 2, "more", "T", more, sizeof more, &err));
+    OK(holdall_table_commit(t, &err));
+    holdall_table_close(t);
+
+    OK(holdall_table_open(path, HOLDALL_READ, NULL, &t, &err));
+    EQUAL(holdall_table_row_count(t), 6);
+    static const char *const expected[6] = {NULL, "a longer text", "gr\xC3\xBC n",
+                                            NULL, "",              "gr\xC3\xBC n"};
+    uint8_t nulls[6];
+    OK(holdall_table_read_nulls(t, "t", 0, 6, nulls, &err));
+    const holdall_array *column = holdall_table_find_column(t, "t");
+    for (uint64_t i = 0; i < 6; i++) {
+        char text[40];
+        size_t size;
+        OK(holdall_array_read_object(column, i, text, sizeof text, &size, &err));
+        const char *is = expected[i] == NULL ? "" : expected[i];
+        CHECK(nulls[i] == (expected[i] == NULL) && size == strlen(is));
+        CHECK(memcmp(text, is, size) == 0);
+    }
+    OK(holdall_table_read_nulls(t, "more", 0, 6, nulls, &err));
+    CHECK(memcmp(nulls, (uint8_t[]){0, 0, 0, 0, 1, 0}, 6) == 0);
+    OK(holdall_table_copy(t, in_tmp("copy.b2d"), HOLDALL_CREATE, HOLDALL_FORMAT_CTABLE, NULL, &err));
+    holdall_table_close(t);
+    OK(holdall_verify(in_tmp("copy.b2d"), NULL, NULL, NULL, NULL, &err));
+
+    /* Other formats have no such columns. */
+    const holdall_table_spec other = {.struct_size = sizeof other,
+                                      .format = HOLDALL_FORMAT_BCOLZ,
+                                      .column_count = 1,
+                                      .names = names,
+                                      .dtypes = dtypes};
+    GAVE(HOLDALL_E_UNSUPPORTED,
+         holdall_table_create(in_tmp("t.bcolz"), HOLDALL_CREATE, &other, NULL, &t, &err));
+}
+
 int main(void)
 {
     folder = own_fixtures("stores");
@@ -275,5 +348,6 @@ int main(void)
     RUN(stores_in_memory);
     RUN(tables_are_read);
     RUN(tables_are_written);
+    RUN(texts_are_written);
     return 0;
 }

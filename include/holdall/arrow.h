@@ -4,6 +4,8 @@
 #define HOLDALL_ARROW_H
 
 #include "base.h"
+#include "container.h"
+#include "options.h"
 #include "table.h"
 #include "bag.h"
 
@@ -104,6 +106,24 @@ HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_append_arrow(holdall_table *table,
                                           struct ArrowArrayStream *stream,
                                           holdall_error *err);
+
+/* Creates a table with the columns and rows of an Arrow stream, which is always taken over,
+ * commits it, and opens it for changes. A CTable keeps the types of the fields: numbers,
+ * Booleans, timestamps and rows of them; text, dictionaries of text, bytes, lists and
+ * structures; and nulls. Other formats have no values of any length, and no nulls. path, mode,
+ * format: as for holdall_table_create().
+ *
+ * Returns:
+ * - HOLDALL_E_UNSUPPORTED: the format has no column for a field.
+ * - others: as holdall_table_create(), holdall_table_append_arrow(), holdall_table_commit(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_from_arrow(const char *path,
+                                        holdall_mode mode,
+                                        holdall_format format,
+                                        struct ArrowArrayStream *stream,
+                                        const holdall_options *options,
+                                        holdall_table **out,
+                                        holdall_error *err);
 
 /* Exports count records from start on as an Arrow stream with one binary field, "record"; see
  * holdall_table_to_arrow(). batch: records per batch (fewer over 2 GiB); 0: about 16 MB. A

@@ -16,6 +16,15 @@ extern "C" {
  * files: holdall convert trips.csv trips.bcolz. */
 typedef struct holdall_table holdall_table;
 
+/* One value of any length: text (dtype "T"), which is UTF-8 without a terminating zero; bytes; a
+ * list or structure in MessagePack. */
+typedef struct holdall_value {
+    /* Its bytes; NULL: a null, whatever size is. */
+    const void *data;
+    /* Their number. */
+    size_t size;
+} holdall_value;
+
 /* Describes a new table. */
 typedef struct holdall_table_spec {
     /* sizeof(holdall_table_spec). */
@@ -23,9 +32,10 @@ typedef struct holdall_table_spec {
     /* column_count names: UTF-8, unique, valid as folder names: no slash, not "", ".", ".." or a
      * file of the table. */
     const char *const *names;
-    /* column_count dtypes: see holdall_array_spec; "('<f4', (3,))" gives rows of that shape. */
+    /* column_count dtypes: see holdall_array_spec; "('<f4', (3,))" gives rows of that shape; "T"
+     * is text of any length, of which any may be null, only in HOLDALL_FORMAT_CTABLE. */
     const char *const *dtypes;
-    /* HOLDALL_FORMAT_BCOLZ, _BLZ or _BLZ_RFC. */
+    /* HOLDALL_FORMAT_BCOLZ, _BLZ, _BLZ_RFC or _CTABLE. */
     holdall_format format;
     /* Number of columns, 1 or more. */
     uint32_t column_count;
@@ -43,7 +53,7 @@ typedef struct holdall_table_info {
     uint64_t stored_bytes;
     /* See base.h. */
     uint64_t generation;
-    /* HOLDALL_FORMAT_BCOLZ, _BLZ or _BLZ_RFC. */
+    /* HOLDALL_FORMAT_BCOLZ, _BLZ, _BLZ_RFC or _CTABLE. */
     holdall_format format;
     /* Number of columns. */
     uint32_t column_count;
@@ -286,8 +296,13 @@ holdall_status holdall_table_column_attr_set(holdall_table *table,
                                              size_t n,
                                              holdall_error *err);
 
-/* Appends rows. columns[i]: `count` rows of column i, sizes[i] bytes, for every column. After an
- * error nothing is appended to any column. */
+/* Appends rows. columns[i]: `count` rows of column i, sizes[i] bytes, for every column: items,
+ * or holdall_value for a column of values of any length (itemsize 0), which are copied. After an
+ * error nothing is appended to any column.
+ *
+ * Returns:
+ * - HOLDALL_E_TYPE: a null for a column without nulls, text that is not UTF-8, or MessagePack of
+ *   another type (err->position: which value). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_append(holdall_table *table,
                                     uint64_t count,
@@ -318,7 +333,8 @@ holdall_status holdall_table_remove(holdall_table *table,
                                     uint64_t count,
                                     holdall_error *err);
 
-/* Overwrites `count` rows of a column from row start on. Returns as holdall_array_write(). */
+/* Overwrites `count` rows of a column from row start on, given as for holdall_table_append().
+ * Returns as holdall_array_write() and holdall_table_append(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_write(holdall_table *table,
                                    const char *column,
@@ -329,9 +345,10 @@ holdall_status holdall_table_write(holdall_table *table,
                                    holdall_error *err);
 
 /* Inserts a column before column `at`; the number of columns appends it. name, dtype: see
- * holdall_table_spec. src: an item (or row) per row of the table, or NULL for the fill value in
- * each row; holdall_table_write() then writes in parts. Options are those of opening; codec,
- * level and checksum default to the first column's. After an error nothing is changed.
+ * holdall_table_spec. src: an item (or row, or holdall_value) per row of the table, or NULL for
+ * the fill value in each row; holdall_table_write() then writes in parts. Options are those of
+ * opening; codec, level and checksum default to the first column's. After an error nothing is
+ * changed.
  *
  * Returns:
  * - HOLDALL_E_EXISTS: the name exists.

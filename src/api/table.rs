@@ -14,7 +14,7 @@ use crate::arrow::export::ExportOptions;
 use crate::dtype::Dtype;
 use crate::options::Options as EngineOptions;
 use crate::superchunk::bloscpack::Mode;
-use crate::table::{self, Table as EngineTable, exclusive};
+use crate::table::{self, GivenCells, Table as EngineTable, exclusive};
 use crate::watch::Watch;
 use std::iter;
 use std::ops::RangeBounds;
@@ -143,7 +143,8 @@ impl Table {
     /// Creates a table without rows, which must not exist. It exists from the first commit on.
     ///
     /// `columns` has the name and the dtype of each column, see [`Array::create`]. The dtype
-    /// `"('<f4', (3,))"` gives rows of that shape. The formats of tables are [`Format::Bcolz`],
+    /// `"('<f4', (3,))"` gives rows of that shape, and `"T"` texts of any length, of which any may be
+    /// null, in [`Format::CTable`]. The formats of tables are [`Format::Bcolz`],
     /// [`Format::Blz`], [`Format::BlzRfc`] and [`Format::CTable`], whose path ends in `.b2d`.
     pub fn create(
         location: impl Into<Location>,
@@ -184,6 +185,53 @@ impl Table {
                 |path| EngineTable::create(path, mode, format, &columns, options),
                 |folder| EngineTable::create_in(folder, mode, format, &columns, options),
             )
+        })
+    }
+
+    /// Creates a table with the columns and rows of an Arrow stream, commits it, and returns it for
+    /// changes. It must not exist.
+    ///
+    /// In [`Format::CTable`] the columns keep the types of the fields: numbers, Booleans, timestamps
+    /// and rows of them; text, dictionaries of text, bytes, lists and structures; with nulls, if the
+    /// field may have them. Other formats have no values of any length and no nulls. It fails with
+    /// [`Status::Unsupported`](crate::Status::Unsupported) for a field of another type, and otherwise
+    /// as [`Table::create`] and [`Table::append_arrow`] do.
+    pub fn from_arrow(
+        location: impl Into<Location>,
+        format: Format,
+        stream: ArrowArrayStream,
+        options: &Options,
+    ) -> Result<Table> {
+        Table::of_arrow(location.into(), Mode::New, format, stream, options)
+    }
+
+    /// Creates a table as [`Table::from_arrow`] does. It replaces an existing table of the same
+    /// layout.
+    pub fn replace_from_arrow(
+        location: impl Into<Location>,
+        format: Format,
+        stream: ArrowArrayStream,
+        options: &Options,
+    ) -> Result<Table> {
+        Table::of_arrow(location.into(), Mode::Replace, format, stream, options)
+    }
+
+    fn of_arrow(
+        location: Location,
+        mode: Mode,
+        format: Format,
+        stream: ArrowArrayStream,
+        options: &Options,
+    ) -> Result<Table> {
+        let mut options = options.get()?.clone();
+        let arrow_options = ExportOptions::take(&mut options);
+        let made = location
+            .with_target(|to| EngineTable::from_arrow(to, mode, format, stream.0, &options))?;
+        let columns = made.map(|array| Ok(Column::from(array)));
+        Ok(Table {
+            inner: Arc::new(columns.map_err(Error)?),
+            arrow_options,
+            follower: Follower::default(),
         })
     }
 
@@ -339,16 +387,20 @@ impl Table {
     /// Appends rows. `values` has those of each column, in the order of the columns. On failure
     /// nothing is appended to any column.
     pub fn append(&mut self, rows: u64, values: &[Values<'_>]) -> Result<()> {
-        let bytes = self.checked(values)?;
-        self.changed()?.append(rows, &bytes).map_err(Error)
+        let given = self.checked(values)?;
+        let cells = given.iter().map(GivenCells::cells).collect::<Vec<_>>();
+        self.changed()?.append_cells(rows, &cells).map_err(Error)
     }
 
     /// Inserts `rows` rows before row `at`. `values` is that of [`Table::append`]. The following rows
     /// move: see `docs/commits.md` for the cost. On failure nothing is inserted. If only some columns
     /// could be changed, all further changes fail with [`Status::State`](crate::Status::State).
     pub fn insert(&mut self, at: u64, rows: u64, values: &[Values<'_>]) -> Result<()> {
-        let bytes = self.checked(values)?;
-        self.changed()?.insert(at, rows, &bytes).map_err(Error)
+        let given = self.checked(values)?;
+        let cells = given.iter().map(GivenCells::cells).collect::<Vec<_>>();
+        self.changed()?
+            .insert_cells(at, rows, &cells)
+            .map_err(Error)
     }
 
     /// Removes `rows` rows from row `at` on. It fails as [`Table::insert`] does.
@@ -356,12 +408,12 @@ impl Table {
         self.changed()?.remove(at, rows).map_err(Error)
     }
 
-    /// Returns the bytes of the columns, or an error if numbers have another type than their column.
-    fn checked<'v>(&self, values: &[Values<'v>]) -> Result<Vec<&'v [u8]>> {
+    /// Returns the values of the columns, or an error if numbers have another type than their column.
+    fn checked<'v>(&self, values: &[Values<'v>]) -> Result<Vec<GivenCells<'v>>> {
         for (column, values) in self.inner.columns().iter().zip(values) {
             (values.check)(column.array.0.inner.dtype())?;
         }
-        Ok(values.iter().map(|values| values.bytes).collect())
+        values.iter().map(Values::given).collect()
     }
 
     /// Overwrites `rows` rows of a column from row `first` on. On failure, part of them may be
@@ -377,8 +429,10 @@ impl Table {
         if let Some(array) = self.column(column) {
             (values.check)(array.inner.dtype())?;
         }
-        let index = index.map_err(Error)?;
-        let written = self.changed()?.write(index, first, rows, values.bytes);
+        let (index, given) = (index.map_err(Error)?, values.given()?);
+        let written = self
+            .changed()?
+            .write_cells(index, first, rows, given.cells());
         written.map_err(Error)
     }
 
@@ -403,9 +457,10 @@ impl Table {
     ) -> Result<()> {
         let (dtype, values) = (Dtype::parse_argument(dtype).map_err(Error)?, values.into());
         (values.check)(&dtype)?;
+        let given = values.given()?;
         let added = self
             .changed()?
-            .column_add(at, name, &dtype, Some(values.bytes));
+            .column_add_cells(at, name, &dtype, Some(given.cells()));
         added.map_err(Error)
     }
 
@@ -645,27 +700,90 @@ impl Table {
 }
 
 /// Rows of one column for [`Table::append`] and other calls that write: a slice of numbers, whose
-/// type must be that of the column, or bytes. It is `Send`, `Sync` and `Copy`.
+/// type must be that of the column, bytes, or texts. It is `Send`, `Sync` and `Copy`.
 ///
 /// ```
 /// use holdall::Values;
 ///
 /// let numbers = Values::from(&[1.5f32, 2.5]);
-/// let texts = Values::bytes(b"EWRJFK"); // two rows of dtype |S3
+/// let codes = Values::bytes(b"EWRJFK"); // two rows of dtype |S3
+/// let texts = Values::from(&["Newark", "New York"]); // of dtype T
+/// let some = Values::from(&[Some("Newark"), None]); // the second row is null
 /// ```
 #[derive(Clone, Copy)]
 pub struct Values<'a> {
-    bytes: &'a [u8],
+    rows: RowValues<'a>,
     check: fn(&Dtype) -> Result<()>,
+}
+
+/// What the values are.
+#[derive(Clone, Copy)]
+enum RowValues<'a> {
+    Items(&'a [u8]),
+    Texts(&'a [&'a str]),
+    SomeTexts(&'a [Option<&'a str>]),
+    SomeBytes(&'a [Option<&'a [u8]>]),
 }
 
 impl<'a> Values<'a> {
     /// Returns rows of any dtype: their items, packed, in C order.
     pub fn bytes(bytes: &'a [u8]) -> Values<'a> {
+        Values::of(RowValues::Items(bytes))
+    }
+
+    fn of(rows: RowValues<'a>) -> Values<'a> {
         Values {
-            bytes,
+            rows,
             check: |_| Ok(()),
         }
+    }
+
+    fn given(&self) -> Result<GivenCells<'a>> {
+        let given = match self.rows {
+            RowValues::Items(items) => return Ok(GivenCells::Items(items)),
+            RowValues::Texts(texts) => {
+                GivenCells::of_values(texts.iter().map(|text| Some(text.as_bytes())))
+            }
+            RowValues::SomeTexts(texts) => {
+                GivenCells::of_values(texts.iter().map(|text| text.map(str::as_bytes)))
+            }
+            RowValues::SomeBytes(values) => GivenCells::of_values(values.iter().copied()),
+        };
+        given.map_err(Error)
+    }
+}
+
+impl<'a> From<&'a [&'a str]> for Values<'a> {
+    /// Returns texts of any length, of dtype `T`.
+    fn from(texts: &'a [&'a str]) -> Values<'a> {
+        Values::of(RowValues::Texts(texts))
+    }
+}
+
+impl<'a, const N: usize> From<&'a [&'a str; N]> for Values<'a> {
+    fn from(texts: &'a [&'a str; N]) -> Values<'a> {
+        Values::from(&texts[..])
+    }
+}
+
+impl<'a> From<&'a [Option<&'a str>]> for Values<'a> {
+    /// Returns texts of any length, of dtype `T`. `None` is a null.
+    fn from(texts: &'a [Option<&'a str>]) -> Values<'a> {
+        Values::of(RowValues::SomeTexts(texts))
+    }
+}
+
+impl<'a, const N: usize> From<&'a [Option<&'a str>; N]> for Values<'a> {
+    fn from(texts: &'a [Option<&'a str>; N]) -> Values<'a> {
+        Values::from(&texts[..])
+    }
+}
+
+impl<'a> From<&'a [Option<&'a [u8]>]> for Values<'a> {
+    /// Returns the values of a column of bytes of any length, or of lists and structures, each in
+    /// MessagePack. `None` is a null.
+    fn from(values: &'a [Option<&'a [u8]>]) -> Values<'a> {
+        Values::of(RowValues::SomeBytes(values))
     }
 }
 
@@ -678,7 +796,7 @@ impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Values<'a> {
 impl<'a, T: Element> From<&'a [T]> for Values<'a> {
     fn from(numbers: &'a [T]) -> Values<'a> {
         Values {
-            bytes: element::bytes(numbers),
+            rows: RowValues::Items(element::bytes(numbers)),
             check: element::check::<T>,
         }
     }

@@ -901,6 +901,15 @@ impl Array {
         )
     }
 
+    /// Replaces `gone` items from item `at` on, if the items are text or other values of any length.
+    pub fn splice_texts(&mut self, at: u64, gone: u64, texts: &Texts) -> Result<()> {
+        let name = self.store().name().to_owned();
+        match self.body_mut()? {
+            Body::Linear(linear) => linear.splice_texts(at, gone, texts),
+            _ => Err(fail!(Type, "{name}: the items have a fixed length")),
+        }
+    }
+
     /// Appends `count` positions along a dimension. `src` has the new items, packed in C order. On
     /// failure, the array is unchanged.
     pub fn append(&mut self, axis: usize, count: u64, src: &[u8]) -> Result<()> {

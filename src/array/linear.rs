@@ -10,7 +10,7 @@ use super::filled_content::FilledContent;
 use super::grid::{Duplicates, Grid, Positions};
 use super::msgpack_json::of_frame;
 use super::selection::{MAX_NDIM, Plan};
-use super::store::{Reader, Store};
+use super::store::{Reader, Store, Texts};
 use crate::alloc;
 use crate::dtype::Dtype;
 use crate::dtype::numpy_meta::{ArrayMeta, Order, attrs_in, nbytes, with_attrs, with_shape};
@@ -26,6 +26,8 @@ use std::sync::{Arc, OnceLock};
 
 /// Default size of a chunk in bytes, rounded down to whole rows or items.
 const DEFAULT_CHUNK: u64 = 1 << 20;
+/// Empty texts that are added at once.
+const EMPTY_TEXTS: usize = 1 << 14;
 
 /// An open array. The handle sees its own changes immediately; other handles see them after a
 /// commit.
@@ -408,6 +410,9 @@ impl LinearArray {
                 old.len()
             ));
         }
+        if let ([n], true) = (shape, self.content.store.has_objects()) {
+            return self.resize_texts(*n);
+        }
         nbytes(shape, self.itemsize()).ok_or_else(|| too_large(shape))?;
         // Shrink first and grow last, so that as few items as possible move.
         let slowest = self.slowest();
@@ -472,6 +477,33 @@ impl LinearArray {
         self.content
             .set_len(nbytes(&shape, self.itemsize()).ok_or_else(|| too_large(&shape))?)?;
         self.reshape(shape);
+        Ok(())
+    }
+
+    /// Replaces `gone` items from item `at` on, if the items are text or other values of any length.
+    pub fn splice_texts(&mut self, at: u64, gone: u64, texts: &Texts) -> Result<()> {
+        self.content.store.splice_texts(at, gone, texts)?;
+        let mut shape = self.meta.shape.clone();
+        for n in shape.iter_mut().take(1) {
+            *n = n.saturating_sub(gone).saturating_add(texts.len() as u64);
+        }
+        self.reshape(shape);
+        Ok(())
+    }
+
+    /// Changes the number of items of any length. New ones are empty.
+    fn resize_texts(&mut self, n: u64) -> Result<()> {
+        let old = self.meta.shape.first().copied().unwrap_or(0);
+        if n <= old {
+            return self.splice_texts(n, old - n, &Texts::new(0));
+        }
+        for at in (old..n).step_by(EMPTY_TEXTS) {
+            let mut empty = Texts::new(0);
+            for _ in at..n.min(at + EMPTY_TEXTS as u64) {
+                empty.push(&[], false)?;
+            }
+            self.splice_texts(at, 0, &empty)?;
+        }
         Ok(())
     }
 
@@ -630,6 +662,9 @@ impl LinearArray {
                 "axis {axis}: {count} positions from {at} on exceed the length {old}"
             )
         })?;
+        if self.content.store.has_objects() {
+            return self.splice_texts(at, count, &Texts::new(0));
+        }
         if Some(axis) == self.slowest() && (end == old || count == 0) {
             return self.set_slowest(old - count);
         }

@@ -21,6 +21,7 @@ use std::ops::Range;
 pub type Reader<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<bool>;
 
 /// Texts, one after the other.
+#[derive(Clone)]
 pub struct Texts {
     /// Their UTF-8 bytes.
     pub bytes: Vec<u8>,
@@ -53,6 +54,42 @@ impl Texts {
         self.ends.push(self.bytes.len());
         self.nulls.push(is_null);
         Ok(())
+    }
+
+    /// Returns the number of texts.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns whether there are no texts.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Returns whether all are UTF-8.
+    pub fn is_text(&self) -> bool {
+        let all = std::str::from_utf8(&self.bytes);
+        all.is_ok_and(|all| self.ends.iter().all(|end| all.is_char_boundary(*end)))
+    }
+
+    /// Returns whether text `i` is null.
+    pub fn is_null(&self, i: usize) -> bool {
+        self.nulls.get(i) == Some(&true)
+    }
+
+    /// Adds some of the texts of another list.
+    pub fn extend(&mut self, from: &Texts, texts: Range<usize>) -> Result<()> {
+        for i in texts {
+            self.push(from.get(i).unwrap_or_default(), from.is_null(i))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the first `n` texts.
+    pub fn truncate(&mut self, n: usize) {
+        self.ends.truncate(n);
+        self.nulls.truncate(n);
+        self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
     }
 
     /// Returns the bytes of text `i`.
@@ -169,6 +206,16 @@ pub trait Store: Any + Send + Sync {
         Err(fail!(
             Type,
             "{}: the items are not Python objects",
+            self.name()
+        ))
+    }
+
+    /// Replaces `gone` items from item `at` on, if the items are text or other values of any length.
+    /// The following items move.
+    fn splice_texts(&mut self, _at: u64, _gone: u64, _texts: &Texts) -> Result<()> {
+        Err(fail!(
+            Unsupported,
+            "{}: items of any length cannot be changed here",
             self.name()
         ))
     }

@@ -6,13 +6,16 @@ use super::batch_source::lists;
 use super::export::{ExportOptions, RowContext};
 use super::ffi::{ArrowArray, Stream};
 use super::format::{Field, Format};
+use super::import::variable;
 use super::import::{Plan, ValueIndices, first_null, match_fields, pack};
 use crate::alloc;
 use crate::array::Array;
-use crate::dtype::Type;
+use crate::array::store::Texts;
+use crate::dtype::packed::PackedType;
+use crate::dtype::{Kind, Type};
 use crate::error::{Result, fail};
 use crate::slice::SliceExt;
-use crate::table::{NullRule, Table};
+use crate::table::{Cells, NullRule, Table};
 
 /// Approximate number of bytes that are appended to a table at once.
 const PIECE_BYTES: usize = 16 << 20;
@@ -29,14 +32,23 @@ pub struct TargetColumn<'a> {
     pub lists: Vec<usize>,
     /// How the column marks nulls, if it can.
     pub nulls: Option<&'a NullRule>,
+    /// The type of values of any length.
+    pub variable: Option<PackedType>,
 }
 
 /// A column of the stream.
 struct Source {
     /// Its number in the stream.
     child: usize,
-    plan: Plan,
-    nulls: Option<SourceNulls>,
+    conversion: Conversion,
+}
+
+/// How values of a column are converted.
+enum Conversion {
+    /// To items of fixed length.
+    Items(Box<Plan>, Option<Box<SourceNulls>>),
+    /// To values of any length.
+    Variable(PackedType),
 }
 
 /// How nulls of a column are found.
@@ -53,10 +65,34 @@ struct SourceNulls {
 pub struct Piece {
     /// Their number.
     pub rows: u64,
-    /// The bytes of each column.
-    pub columns: Vec<Vec<u8>>,
+    /// The values of each column.
+    pub columns: Vec<PieceColumn>,
     /// For each column with a mask whether each row is null; empty: none is.
     pub nulls: Vec<Vec<bool>>,
+}
+
+/// The values of rows of a column.
+pub enum PieceColumn {
+    /// Their items.
+    Items(Vec<u8>),
+    /// Values of any length.
+    Texts(Texts),
+}
+
+impl PieceColumn {
+    fn cells(&self) -> Cells<'_> {
+        match self {
+            PieceColumn::Items(items) => Cells::Items(items),
+            PieceColumn::Texts(texts) => Cells::Texts(texts),
+        }
+    }
+
+    fn nbytes(&self) -> usize {
+        match self {
+            PieceColumn::Items(items) => items.len(),
+            PieceColumn::Texts(texts) => texts.bytes.len(),
+        }
+    }
 }
 
 /// Reads the rows of a stream, converted to the types of the target columns.
@@ -83,6 +119,12 @@ impl StreamRows {
         }
         let found = match_fields(&schema.children, targets.iter().map(|t| t.name))?;
         let plan = |((child, field), t): ((usize, &Field), &TargetColumn)| {
+            if let Some(of) = &t.variable {
+                variable::check_type(field, of)
+                    .map_err(|e| e.within(format_args!("column {:?}", t.name)))?;
+                let conversion = Conversion::Variable(of.clone());
+                return Ok(Source { child, conversion });
+            }
             let plan = || {
                 Plan::new(field, t.item, &t.lists)
                     .map_err(|e| e.within(format_args!("column {:?}", t.name)))
@@ -91,20 +133,19 @@ impl StreamRows {
                 Some(NullRule::Item(item)) => item.clone(),
                 Some(NullRule::Written { .. }) => alloc::zeroed(t.item.size)?,
                 _ => {
-                    let (plan, nulls) = (plan()?, None);
-                    return Ok(Source { child, plan, nulls });
+                    let conversion = Conversion::Items(Box::new(plan()?), None);
+                    return Ok(Source { child, conversion });
                 }
             };
             let other: Vec<u8> = item.iter().map(|b| !b).collect();
-            Ok(Source {
-                child,
-                plan: plan()?.with_null(&item),
-                nulls: Some(SourceNulls {
-                    item,
-                    other: plan()?.with_null(&other),
-                    has_mask: matches!(t.nulls, Some(NullRule::Written { .. })),
-                }),
-            })
+            let converted = plan()?.with_null(&item);
+            let nulls = SourceNulls {
+                item,
+                other: plan()?.with_null(&other),
+                has_mask: matches!(t.nulls, Some(NullRule::Written { .. })),
+            };
+            let conversion = Conversion::Items(Box::new(converted), Some(Box::new(nulls)));
+            Ok(Source { child, conversion })
         };
         let columns = found
             .into_iter()
@@ -122,15 +163,20 @@ impl StreamRows {
 
     /// Returns the next rows, or `None` at the end.
     pub fn next_piece(&mut self) -> Result<Option<Piece>> {
-        let mut out = vec![Vec::new(); self.columns.len()];
+        let empty = |source: &Source| match source.conversion {
+            Conversion::Items(..) => PieceColumn::Items(Vec::new()),
+            Conversion::Variable(_) => PieceColumn::Texts(Texts::new(u64::MAX)),
+        };
+        let mut out: Vec<PieceColumn> = self.columns.iter().map(empty).collect();
         let mut nulls = vec![Vec::new(); self.columns.len()];
         let row = self
             .columns
             .iter()
-            .fold(0usize, |n, source| n.saturating_add(source.plan.size()));
+            .fold(0usize, |n, source| n.saturating_add(source.size()));
         let max_rows = (PIECE_BYTES / row.max(1)).max(1);
         let mut rows = 0;
-        while rows < max_rows {
+        let nbytes = |out: &[PieceColumn]| out.iter().map(PieceColumn::nbytes).sum::<usize>();
+        while rows < max_rows && nbytes(&out) < PIECE_BYTES {
             let Some((array, from)) = self.batch.take() else {
                 match self.stream.next_batch()? {
                     Some(array) => self.batch = Some((array, 0)),
@@ -141,7 +187,9 @@ impl StreamRows {
             let (offset, len, _) = array.view().check(&self.schema)?;
             let available = (len - from).min(max_rows - rows);
             for (source, out) in self.columns.iter().zip(&mut out) {
-                alloc::reserve(out, available.saturating_mul(source.plan.size()))?;
+                if let PieceColumn::Items(out) = out {
+                    alloc::reserve(out, available.saturating_mul(source.size()))?;
+                }
             }
             let n = available.min(MAX_ROWS);
             if let Some(null) = first_null(array.view(), &self.schema, from..from + n)? {
@@ -174,7 +222,7 @@ impl StreamRows {
         &self,
         array: &ArrowArray,
         rows: std::ops::Range<usize>,
-        out: &mut [Vec<u8>],
+        out: &mut [PieceColumn],
         nulls: &mut [Vec<bool>],
     ) -> Result<()> {
         let at = RowContext {
@@ -188,16 +236,24 @@ impl StreamRows {
                 self.schema.children.get(child).ok_or_else(|| {
                     fail!(State, "Arrow stream: the schema has no column {child}")
                 })?;
+            let values = array.view().child(child)?;
             let add = |plan: &Plan, out: &mut Vec<u8>| {
                 let rows = ValueIndices::Range(rows.clone());
-                let values = array.view().child(child)?;
                 pack(plan, field, values, rows, at, out)
             };
-            let before = out.len();
-            let packed = add(&source.plan, out).and_then(|()| match &source.nulls {
-                Some(of) => self.find_nulls(of, before, out, nulls, add),
-                None => Ok(()),
-            });
+            let packed = match (&source.conversion, out) {
+                (Conversion::Items(plan, null), PieceColumn::Items(out)) => {
+                    let before = out.len();
+                    add(plan, out).and_then(|()| match null {
+                        Some(of) => self.find_nulls(of, before, out, nulls, add),
+                        None => Ok(()),
+                    })
+                }
+                (Conversion::Variable(of), PieceColumn::Texts(out)) => {
+                    variable::push_rows(of, field, values, rows.clone(), at, out)
+                }
+                _ => Err(fail!(State, "Arrow stream: a column changes its type")),
+            };
             packed.map_err(|e| e.within(format_args!("column {:?}", field.name)))?;
         }
         Ok(())
@@ -238,12 +294,32 @@ impl StreamRows {
     }
 }
 
+impl Source {
+    /// Returns the least number of bytes of a row.
+    fn size(&self) -> usize {
+        match &self.conversion {
+            Conversion::Items(plan, _) => plan.size(),
+            Conversion::Variable(_) => 1,
+        }
+    }
+}
+
+/// Returns the type of values of any length.
+fn variable_type(array: &Array) -> Option<PackedType> {
+    let store = array.store();
+    match (&array.dtype().item.kind, store.packed()) {
+        (_, Some(of)) => Some(of.clone()),
+        (Kind::Text, None) => Some(PackedType::Text),
+        _ if store.has_objects() => Some(PackedType::Bytes),
+        _ => None,
+    }
+}
+
 impl<A: From<Array> + AsMut<Array> + AsRef<Array>> Table<A> {
     /// Appends all rows of a stream. On error, no row is appended.
     pub fn append_arrow(&mut self, stream: Stream) -> Result<()> {
         let before = self.rows();
-        // returns an error if the table is open for reading only
-        self.truncate(before)?;
+        self.check_writable()?;
         let columns = self.columns().iter();
         let arrays = columns.map(|c| (&c.name, c.array.as_ref(), &c.nulls));
         let targets: Vec<TargetColumn> = arrays
@@ -252,6 +328,7 @@ impl<A: From<Array> + AsMut<Array> + AsRef<Array>> Table<A> {
                 item: &a.dtype().item,
                 lists: lists(a),
                 nulls: nulls.as_ref(),
+                variable: variable_type(a),
             })
             .collect();
         let rows = StreamRows::new(stream, &targets).map_err(|e| e.within(self.name()))?;
@@ -267,8 +344,8 @@ impl<A: From<Array> + AsMut<Array> + AsRef<Array>> Table<A> {
     fn append_all(&mut self, mut rows: StreamRows) -> Result<()> {
         while let Some(piece) = rows.next_piece()? {
             let first = self.rows();
-            let columns: Vec<&[u8]> = piece.columns.iter().map(Vec::as_slice).collect();
-            self.append(piece.rows, &columns)?;
+            let columns: Vec<Cells> = piece.columns.iter().map(PieceColumn::cells).collect();
+            self.append_cells(piece.rows, &columns)?;
             for (column, nulls) in piece.nulls.iter().enumerate() {
                 if !nulls.is_empty() {
                     self.set_nulls(column, first, nulls)?;

@@ -441,7 +441,7 @@ fn field_of(schema: &ArrowSchema, depth: usize) -> Result<Field> {
     // SAFETY: by contract NULL or a schema that is valid as long as this one.
     let dictionary = unsafe { schema.dictionary.as_ref() };
     let expected = match format {
-        Format::List(_) => Some(1),
+        Format::List(_) | Format::VariableList(_) => Some(1),
         Format::Struct => None,
         _ => Some(0),
     };

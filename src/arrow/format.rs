@@ -40,8 +40,8 @@ pub enum Format {
     Months,
     /// Lists of a fixed number of items.
     List(usize),
-    /// Lists of any number of items, which are only exported.
-    VariableList,
+    /// Lists of any number of items, with offsets of 32 or 64 bits.
+    VariableList(OffsetLayout),
     /// Structures of named fields.
     Struct,
 }
@@ -101,7 +101,7 @@ impl Field {
             &self.dictionary,
             matches!(
                 self.format,
-                Format::Struct | Format::List(_) | Format::VariableList
+                Format::Struct | Format::List(_) | Format::VariableList(_)
             ),
         ) {
             (Some(values), _) => format!("a dictionary of {}", values.describe()),
@@ -148,6 +148,8 @@ impl Format {
             "tdm" => Format::DateMs,
             "tiM" => Format::Months,
             "+s" => Format::Struct,
+            "+l" => Format::VariableList(OffsetLayout::Offsets32),
+            "+L" => Format::VariableList(OffsetLayout::Offsets64),
             _ => return Format::parse_parameters(text),
         })
     }
@@ -204,7 +206,8 @@ impl Format {
             Format::Duration(unit) => return format!("tD{}", unit.letter()),
             Format::Months => "tiM",
             Format::List(n) => return format!("+w:{n}"),
-            Format::VariableList => "+l",
+            Format::VariableList(OffsetLayout::Offsets64) => "+L",
+            Format::VariableList(_) => "+l",
             Format::Struct => "+s",
         };
         plain.to_owned()

@@ -8,7 +8,7 @@
 //! - [`packed`]: converts values in MessagePack to Arrow arrays.
 //! - [`batch_source`]: reads a table or a bag batch by batch.
 //! - [`import`]: converts Arrow arrays to the bytes of a column.
-//! - [`append`]: appends an Arrow stream to a table.
+//! - [`append`]: appends an Arrow stream to a table; [`create`]: creates a table of one.
 //! - [`ffi`]: the C data interface, and [`exported_stream`]: the functions of an exported stream;
 //!   the only modules here with unsafe code.
 //!
@@ -17,6 +17,7 @@
 
 pub mod append;
 pub mod batch_source;
+pub mod create;
 pub mod data;
 pub mod export;
 #[allow(unsafe_code)]

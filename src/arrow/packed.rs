@@ -28,7 +28,10 @@ pub fn field(name: &str, of: &PackedType) -> Result<Field> {
             let format = format.ok_or_else(|| fail!(Type, "unsupported time unit {unit:?}"))?;
             (format, Vec::new())
         }
-        PackedType::List(item) => (Format::VariableList, vec![field(ITEM, item)?]),
+        PackedType::List(item) => (
+            Format::VariableList(OffsetLayout::Offsets32),
+            vec![field(ITEM, item)?],
+        ),
         PackedType::Struct(fields) => {
             let fields = fields.iter().map(|(name, of)| field(name, of));
             (Format::Struct, fields.collect::<Result<_>>()?)
@@ -196,7 +199,7 @@ fn push_fields(
 fn wrong(of: &PackedType, token: Token) -> Error {
     fail!(
         Format,
-        "a value in MessagePack is {token:?} (expected {of:?})"
+        "a value in MessagePack is {token:?} (expected {of})"
     )
 }
 

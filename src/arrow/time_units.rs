@@ -40,6 +40,16 @@ impl Unit {
         }
     }
 
+    /// Returns the name of the unit, as NumPy spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::S => "s",
+            Unit::Ms => "ms",
+            Unit::Us => "us",
+            Unit::Ns => "ns",
+        }
+    }
+
     fn attoseconds(self) -> i128 {
         match self {
             Unit::S => SECOND,

@@ -1,9 +1,13 @@
 //! The C functions that export and import Arrow streams.
 
-use super::array::holdall_array;
+use super::array::{holdall_array, new_location};
 use super::bag::holdall_bag;
+use super::constants::mode;
+use super::container::{holdall_format, holdall_mode};
 use super::guard::*;
-use super::table::{columns_of, holdall_table};
+use super::options::{chosen, holdall_options};
+use super::storage::target;
+use super::table::{columns_of, holdall_table, table_format, table_handle};
 use crate::arrow::batch_source::{BagStream, Source, TableStream};
 use crate::arrow::ffi::{ArrowArrayStream, Stream};
 use crate::error::{Result, fail};
@@ -116,6 +120,38 @@ pub unsafe extern "C" fn holdall_table_append_arrow(
     guard_change(borrow_mut(table), err, |t| {
         t.changed()?
             .append_arrow(stream.ok_or_else(|| fail!(Argument, "stream is NULL"))?)
+    })
+}
+
+/// Creates a table with the columns and rows of an Arrow stream, which is always taken over, commits
+/// it, and opens it for changes. A CTable keeps the types of the fields: numbers, Booleans, timestamps
+/// and rows of them; text, dictionaries of text, bytes, lists and structures; and nulls. Other formats
+/// have no values of any length, and no nulls. path, mode, format: as for holdall_table_create().
+///
+/// Returns:
+/// - HOLDALL_E_UNSUPPORTED: the format has no column for a field.
+/// - others: as holdall_table_create(), holdall_table_append_arrow(), holdall_table_commit().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_from_arrow(
+    path: *const c_char,
+    mode: holdall_mode,
+    format: holdall_format,
+    stream: *mut ArrowArrayStream,
+    options: *const holdall_options,
+    out: *mut *mut holdall_table,
+    err: *mut holdall_error,
+) -> holdall_status {
+    let stream = borrow_mut(stream).map(Stream::take);
+    guard(err, || {
+        give(out, || {
+            let stream = stream.ok_or_else(|| fail!(Argument, "stream is NULL"))?;
+            let (to, mode) = (target(path, options)?, self::mode(mode)?);
+            let format = table_format(format)?;
+            table_handle(chosen(options), |o| {
+                Table::from_arrow(new_location(&to), mode, format, stream, o)
+            })
+        })
     })
 }
 

@@ -12,13 +12,13 @@ use super::options::{chosen, holdall_options};
 use super::storage::{Target, opened_from, target, target_of};
 use super::structs::{read_struct, structure, write_struct};
 use crate::arrow::export::ExportOptions;
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, Kind as ItemKind};
 use crate::error::{Result, fail};
 use crate::format::{Format, Kind};
 use crate::options::Options;
 use crate::progress::{Progress, Step, measured};
 use crate::superchunk::bloscpack::Mode;
-use crate::table::{self, Table};
+use crate::table::{self, Cells, GivenCells, Table};
 use crate::watch::{Reopen, Watch, reopened};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;
@@ -46,6 +46,17 @@ handle!(holdall_table);
 const fn shared<T: Send + Sync>() {}
 const _: () = shared::<holdall_table>();
 
+/// One value of any length: text (dtype "T"), which is UTF-8 without a terminating zero; bytes; a list
+/// or structure in MessagePack.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct holdall_value {
+    /// Its bytes; NULL: a null, whatever size is.
+    pub data: *const c_void,
+    /// Their number.
+    pub size: usize,
+}
+
 /// Describes a new table.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -55,9 +66,10 @@ pub struct holdall_table_spec {
     /// column_count names: UTF-8, unique, valid as folder names: no slash, not "", ".", ".." or a
     /// file of the table.
     pub names: *const *const c_char,
-    /// column_count dtypes: see holdall_array_spec; "('<f4', (3,))" gives rows of that shape.
+    /// column_count dtypes: see holdall_array_spec; "('<f4', (3,))" gives rows of that shape; "T" is
+    /// text of any length, of which any may be null, only in HOLDALL_FORMAT_CTABLE.
     pub dtypes: *const *const c_char,
-    /// HOLDALL_FORMAT_BCOLZ, _BLZ or _BLZ_RFC.
+    /// HOLDALL_FORMAT_BCOLZ, _BLZ, _BLZ_RFC or _CTABLE.
     pub format: holdall_format,
     /// Number of columns, 1 or more.
     pub column_count: u32,
@@ -78,7 +90,7 @@ pub struct holdall_table_info {
     pub stored_bytes: u64,
     /// See base.h.
     pub generation: u64,
-    /// HOLDALL_FORMAT_BCOLZ, _BLZ or _BLZ_RFC.
+    /// HOLDALL_FORMAT_BCOLZ, _BLZ, _BLZ_RFC or _CTABLE.
     pub format: holdall_format,
     /// Number of columns.
     pub column_count: u32,
@@ -204,7 +216,7 @@ fn columns<'a>(spec: &holdall_table_spec) -> Result<Vec<(&'a str, Dtype)>> {
 }
 
 /// Returns the format of a new table.
-fn table_format(constant: holdall_format) -> Result<Format> {
+pub(super) fn table_format(constant: holdall_format) -> Result<Format> {
     match format(constant)? {
         format @ (Format::Bcolz | Format::Blz | Format::BlzRfc | Format::CTable) => Ok(format),
         _ => Err(fail!(
@@ -710,8 +722,13 @@ pub unsafe extern "C" fn holdall_table_column_attr_set(
     })
 }
 
-/// Appends rows. columns[i]: `count` rows of column i, sizes[i] bytes, for every column. After an
-/// error nothing is appended to any column.
+/// Appends rows. columns[i]: `count` rows of column i, sizes[i] bytes, for every column: items, or
+/// holdall_value for a column of values of any length (itemsize 0), which are copied. After an error
+/// nothing is appended to any column.
+///
+/// Returns:
+/// - HOLDALL_E_TYPE: a null for a column without nulls, text that is not UTF-8, or MessagePack of
+///   another type (err->position: which value).
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_append(
@@ -722,22 +739,57 @@ pub unsafe extern "C" fn holdall_table_append(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
-        let columns = rows_of(t.columns.len(), columns, sizes)?;
-        t.changed()?.append(count, &columns)
+        let rows = rows_of(t, columns, sizes)?;
+        let columns: Vec<Cells> = rows.iter().map(GivenCells::cells).collect();
+        t.changed()?.append_cells(count, &columns)
     })
 }
 
-/// Returns the bytes that a caller gives for each of n columns.
+/// Returns the values that a caller gives for each column.
 fn rows_of<'a>(
-    n: usize,
+    table: &mut holdall_table,
     columns: *const *const c_void,
     sizes: *const usize,
-) -> Result<Vec<&'a [u8]>> {
-    let columns = slice(columns, n, "columns")?.iter();
-    columns
-        .zip(slice(sizes, n, "sizes")?)
-        .map(|(src, size)| slice(src.cast::<u8>(), *size, "a column"))
+) -> Result<Vec<GivenCells<'a>>> {
+    table.changed()?.check_writable()?;
+    let n = table.columns.len();
+    let all = slice(columns, n, "columns")?
+        .iter()
+        .zip(slice(sizes, n, "sizes")?);
+    all.zip(table.inner.columns())
+        .map(|((src, size), column)| {
+            let has_values = column.array.as_ref().store().has_objects();
+            cells_of(*src, *size, has_values, "a column")
+        })
         .collect()
+}
+
+/// Returns the values of `size` bytes at `src`: structures of values of any length, or items.
+fn cells_of<'a>(
+    src: *const c_void,
+    size: usize,
+    has_values: bool,
+    what: &str,
+) -> Result<GivenCells<'a>> {
+    if !has_values {
+        return slice(src.cast::<u8>(), size, what).map(GivenCells::Items);
+    }
+    if !size.is_multiple_of(size_of::<holdall_value>()) {
+        return Err(fail!(
+            Argument,
+            "{what}: {size} bytes are no array of holdall_value ({} bytes each)",
+            size_of::<holdall_value>()
+        ));
+    }
+    let values = slice::<holdall_value>(src.cast(), size / size_of::<holdall_value>(), what)?;
+    let mut bytes = Vec::with_capacity(values.len());
+    for value in values {
+        bytes.push(match value.data.is_null() {
+            true => None,
+            false => Some(slice(value.data.cast::<u8>(), value.size, what)?),
+        });
+    }
+    GivenCells::of_values(bytes.into_iter())
 }
 
 /// Inserts `count` rows before row start: columns, sizes as for holdall_table_append(). Later rows
@@ -758,8 +810,9 @@ pub unsafe extern "C" fn holdall_table_insert(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
-        let columns = rows_of(t.columns.len(), columns, sizes)?;
-        t.changed()?.insert(start, count, &columns)
+        let rows = rows_of(t, columns, sizes)?;
+        let columns: Vec<Cells> = rows.iter().map(GivenCells::cells).collect();
+        t.changed()?.insert_cells(start, count, &columns)
     })
 }
 
@@ -778,7 +831,8 @@ pub unsafe extern "C" fn holdall_table_remove(
     })
 }
 
-/// Overwrites `count` rows of a column from row start on. Returns as holdall_array_write().
+/// Overwrites `count` rows of a column from row start on, given as for holdall_table_append().
+/// Returns as holdall_array_write() and holdall_table_append().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_write(
@@ -791,15 +845,19 @@ pub unsafe extern "C" fn holdall_table_write(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
+        t.changed()?.check_writable()?;
         let column = t.inner.column_index(utf8(column, "column")?)?;
+        let found = t.inner.columns().get(column);
+        let has_values = found.is_some_and(|c| c.array.as_ref().store().has_objects());
+        let given = cells_of(src, src_size, has_values, "src")?;
         t.changed()?
-            .write(column, start, count, slice(src.cast(), src_size, "src")?)
+            .write_cells(column, start, count, given.cells())
     })
 }
 
 /// Inserts a column before column `at`; the number of columns appends it. name, dtype: see
-/// holdall_table_spec. src: an item (or row) per row of the table, or NULL for the fill value in
-/// each row; holdall_table_write() then writes in parts. Options are those of opening; codec, level
+/// holdall_table_spec. src: an item (or row, or holdall_value) per row of the table, or NULL for the
+/// fill value in each row; holdall_table_write() then writes in parts. Options are those of opening; codec, level
 /// and checksum default to the first column's. After an error nothing is changed.
 ///
 /// Returns:
@@ -820,12 +878,13 @@ pub unsafe extern "C" fn holdall_table_column_add(
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
         let dtype = Dtype::parse_argument(utf8(dtype, "dtype")?)?;
-        let src = match src_size {
+        let given = match src_size {
             0 if src.is_null() => None,
-            n => Some(slice(src.cast(), n, "src")?),
+            n => Some(cells_of(src, n, dtype.item.kind == ItemKind::Text, "src")?),
         };
+        let cells = given.as_ref().map(GivenCells::cells);
         t.changed()?
-            .column_add(at as usize, utf8(name, "name")?, &dtype, src)?;
+            .column_add_cells(at as usize, utf8(name, "name")?, &dtype, cells)?;
         t.name_all();
         Ok(())
     })

@@ -84,6 +84,8 @@ const MAX_CHUNKS: u64 = 4096;
 
 /// Bytes of content that a copy has in memory at once.
 const COPY_BYTES: u64 = 16 << 20;
+/// Texts, or other values of any length, that a copy holds in memory.
+const COPY_TEXTS: usize = 1 << 14;
 /// Maximum number of items for which default values are stored one by one.
 const MAX_VALUES: u64 = 1 << 16;
 
@@ -314,6 +316,9 @@ pub fn copy_rows(
     memory_limit: u64,
     progress: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<bool> {
+    if from.store().has_objects() {
+        return copy_texts(from, to, progress);
+    }
     let (rows, row) = from.shape().split_first().unwrap_or((&0, &[]));
     let bytes = from.nbytes() / rows.max(&1);
     // rows of zero bytes are copied at once, whatever their number is
@@ -340,6 +345,22 @@ pub fn copy_rows(
         progress(at * bytes)?;
     }
     Ok(corrupt)
+}
+
+/// Appends texts, or other values of any length, of an array to another one.
+fn copy_texts(
+    from: &Array,
+    to: &mut Array,
+    progress: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<bool> {
+    let rows = from.shape().first().copied().unwrap_or(0);
+    for at in (0..rows).step_by(COPY_TEXTS) {
+        let texts = from.texts(at, rows.min(at + COPY_TEXTS as u64) - at)?;
+        let end = to.shape().first().copied().unwrap_or(0);
+        to.splice_texts(end, 0, &texts)?;
+        progress(0)?;
+    }
+    Ok(false)
 }
 
 /// Fails if something else exists at the destination.

@@ -23,6 +23,8 @@ const MAX_ITEM: usize = i32::MAX as usize;
 const MAX_DIMENSIONS: usize = 64;
 /// The longest dtype description in bytes that is parsed.
 const MAX_TEXT: usize = 1 << 20;
+/// The spelling of text of any length.
+const TEXT: &str = "T";
 /// Units of `datetime64` and `timedelta64`.
 const UNITS: &[&str] = &[
     "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic",
@@ -122,8 +124,14 @@ impl Dtype {
                 big_endian: false,
                 size: 0,
             },
-            spelling: "T".to_owned(),
+            spelling: TEXT.to_owned(),
         }
+    }
+
+    /// Returns the type of items of any length, which have no size.
+    pub fn of_any_length(mut self) -> Dtype {
+        self.item.size = 0;
+        self
     }
 
     /// Parses a spelling.
@@ -151,6 +159,9 @@ impl Dtype {
     /// Like [`Dtype::parse`], for an argument of a caller. Invalid syntax is reported as an unknown
     /// type.
     pub fn parse_argument(text: &str) -> Result<Dtype> {
+        if text == TEXT {
+            return Ok(Dtype::text());
+        }
         Dtype::parse(text).map_err(|e| {
             if e.status == Status::Format {
                 fail!(Type, "dtype {text:?}: {}", e.message)

@@ -384,7 +384,10 @@ impl Store {
             Root::Folder(_) if self.format == Format::B2e => self.embed.name().to_owned(),
             Root::Folder(folder) => folder.show(OsStr::new("")),
         };
-        format!("{root}{path}")
+        match path {
+            "" => root,
+            path => format!("{}{path}", root.trim_end_matches('/')),
+        }
     }
 }
 

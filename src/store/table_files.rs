@@ -32,6 +32,15 @@ const MAIN: &str = "ctable";
 /// Ends of the names of frames below the folders of columns and indexes.
 const ENDS: [&str; 3] = [".b2nd", ".b2f", ".b2b"];
 
+/// What a file of a column is, by the end of its name.
+#[derive(Clone, Copy)]
+pub enum Extension {
+    /// An array.
+    Array,
+    /// A frame of batches.
+    Batches,
+}
+
 /// The names of the files of a table.
 #[derive(Clone)]
 pub struct TableFiles {
@@ -70,9 +79,24 @@ impl TableFiles {
         &self.folder
     }
 
-    /// Returns the array of a new column, by the path of its node below those of all columns.
-    pub fn column(&self, path: &str) -> OsString {
-        self.file(&format!("{COLUMNS}/{path}.b2nd"))
+    /// Returns a file of a new column, by the path of its node below those of all columns.
+    pub fn column(&self, path: &str, extension: Extension) -> OsString {
+        let end = match extension {
+            Extension::Array => "b2nd",
+            Extension::Batches => "b2b",
+        };
+        self.file(&format!("{COLUMNS}/{path}.{end}"))
+    }
+
+    /// Returns all files that a column of texts may have.
+    pub fn of_text(&self, path: &str) -> Vec<OsString> {
+        let mut files = Vec::new();
+        for suffix in ["", UTF8, DICTIONARY, NOT_NULL] {
+            for extension in [Extension::Array, Extension::Batches] {
+                files.push(self.column(&format!("{path}{suffix}"), extension));
+            }
+        }
+        files
     }
 
     /// Returns the files of a column, by the path of its node in the table.

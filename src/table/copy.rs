@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::write::{self, NewColumn};
-use super::{Column, NullRule, Table};
+use super::{Column, NullRule, Table, ctable};
 use crate::array::{Array, NewLocation};
 use crate::dataset::like::{append_rows, inherit, inherit_no_checksum};
 use crate::dataset::{create, meta_files};
@@ -133,12 +133,8 @@ impl<A: AsRef<Array>> Table<A> {
             match column.nulls {
                 // NaN stays NaN
                 None | Some(NullRule::Nan) => continue,
-                Some(NullRule::Item(_) | NullRule::Mask(_) | NullRule::Written { .. })
-                    if format == Format::CTable =>
-                {
-                    continue;
-                }
-                _ => {}
+                Some(_) if format == Format::CTable => continue,
+                Some(_) => {}
             }
             for first in (0..self.rows).step_by(PIECE as usize) {
                 let nulls = self.nulls(i, first, PIECE.min(self.rows - first))?;
@@ -245,6 +241,10 @@ fn new_column<'a, A: AsRef<Array>>(
         dtype,
         nulls: match format {
             Format::CTable => column.nulls.clone(),
+            _ => None,
+        },
+        entry: match format {
+            Format::CTable => ctable::entry_of(array),
             _ => None,
         },
         options,

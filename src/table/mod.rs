@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod blz_rfc;
+mod cells;
 mod copy;
 mod ctable;
 mod meta_files;
@@ -19,10 +20,13 @@ mod tests;
 mod view;
 mod write;
 
+pub use cells::{Cells, GivenCells};
+pub use ctable::{LongKind, long_entry};
 pub use nulls::NullRule;
 pub use repair::repair;
 #[cfg(any(test, feature = "internals"))]
 pub use repair::{Repaired, repair_at};
+pub use write::NewColumn;
 
 use self::write::Writer;
 use crate::alloc;

@@ -33,6 +33,18 @@ pub enum NullRule {
 }
 
 impl NullRule {
+    /// Returns the rule of a new column, whose nulls are to be marked by a mask.
+    pub fn new_mask() -> NullRule {
+        NullRule::Written {
+            read: Arc::new(|_, valid| {
+                valid.fill(1);
+                Ok(())
+            }),
+            start: 0,
+            step: 1,
+        }
+    }
+
     /// Returns the rule for `count` rows from `start` on, `step` apart.
     pub fn slice(&self, start: u64, count: u64, step: i64) -> Result<NullRule> {
         Ok(match self {

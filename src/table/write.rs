@@ -8,8 +8,8 @@
 #![forbid(unsafe_code)]
 
 use super::blz_rfc::{self, BlzRfcTable};
-use super::ctable::{self, CTableWriter};
-use super::{Column, NullRule, Table, names};
+use super::ctable::{self, CTableWriter, RowMap};
+use super::{Cells, Column, NullRule, Table, names};
 use crate::array::{Array, NewLocation};
 use crate::dataset::array::ArrayFile;
 use crate::dataset::attrs::{Attrs, FILES};
@@ -247,6 +247,17 @@ impl Table {
         create(NewLocation::Path(path), mode, format, &columns, options)
     }
 
+    /// Like [`Table::create`], with these columns.
+    pub fn create_with(
+        to: NewLocation,
+        mode: Mode,
+        format: Format,
+        columns: &[NewColumn],
+        options: &Options,
+    ) -> Result<Table> {
+        create(to, mode, format, columns, options)
+    }
+
     /// Creates a table in storage of the caller.
     pub fn create_in(
         folder: &Arc<dyn Folder>,
@@ -267,11 +278,17 @@ impl Table {
 }
 
 /// A column of a new table.
-pub(super) struct NewColumn<'a> {
+pub struct NewColumn<'a> {
+    /// Its name.
     pub name: &'a str,
+    /// The dtype of its items; one that is an array gives rows of that shape.
     pub dtype: Dtype,
     /// How it marks nulls.
     pub nulls: Option<NullRule>,
+    /// The member of the schema of a CTable that describes a column of texts, or other values of any
+    /// length.
+    pub entry: Option<Value>,
+    /// How it is stored.
     pub options: Options,
 }
 
@@ -280,6 +297,7 @@ fn new_columns<'a>(columns: &[(&'a str, Dtype)], options: &Options) -> Vec<NewCo
         name,
         dtype: dtype.clone(),
         nulls: None,
+        entry: None,
         options: options.clone(),
     };
     columns.iter().map(column).collect()
@@ -353,7 +371,7 @@ fn create_at(
     };
     table.attrs.is_yaml = options.get(Opt::Yaml, 0) == 1;
     for column in columns {
-        table.insert_column(table.columns.len(), column, Some(&[]))?;
+        table.insert_column(table.columns.len(), column, None)?;
     }
     Ok(table)
 }
@@ -608,29 +626,10 @@ pub(super) fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Fails if `bytes` is not the size of `rows` rows of a column.
-fn check_rows(array: &Array, rows: u64, bytes: usize) -> Result<()> {
-    refuse_objects(array)?;
-    let shape = [&[rows], array.shape().get(1..).unwrap_or_default()].concat();
-    if crate::dtype::numpy_meta::nbytes(&shape, array.itemsize()) == Some(bytes as u64) {
-        return Ok(());
-    }
-    Err(fail!(
-        Argument,
-        "{bytes} bytes do not match items of {} bytes in the shape {shape:?}",
-        array.itemsize()
-    ))
-}
-
-/// Fails if the items of a column are Python objects.
-fn refuse_objects(array: &Array) -> Result<()> {
-    if array.store().has_objects() {
-        return Err(fail!(
-            Unsupported,
-            "Python objects cannot be inserted or removed"
-        ));
-    }
-    Ok(())
+/// Returns items of fixed length of several columns.
+#[cfg(any(test, feature = "internals"))]
+fn items<'a>(columns: &[&'a [u8]]) -> Vec<Cells<'a>> {
+    columns.iter().map(|src| Cells::Items(src)).collect()
 }
 
 fn file_of(array: &mut Array) -> Result<&mut ArrayFile> {
@@ -655,6 +654,11 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         writer.session().check().map(|()| writer)
     }
 
+    /// Returns an error if the table must not be changed.
+    pub fn check_writable(&mut self) -> Result<()> {
+        self.writer().map(|_| ())
+    }
+
     /// Returns the writer of a dataset.
     fn dataset_writer(&mut self) -> Result<&mut TableWriter> {
         let writer = self.writer()?.dataset_mut();
@@ -663,12 +667,11 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
 
     /// Returns the number of rows after `rows` rows are added with these items. Fails if there are
     /// too many, or if `columns` does not have all columns.
-    fn rows_with(&self, rows: u64, columns: &[&[u8]]) -> Result<u64> {
-        if columns.len() != self.columns.len() {
+    fn rows_with(&self, rows: u64, columns: usize) -> Result<u64> {
+        if columns != self.columns.len() {
             return Err(fail!(
                 Argument,
-                "wrong number of columns (found {}, the table has {})",
-                columns.len(),
+                "wrong number of columns (found {columns}, the table has {})",
                 self.columns.len()
             ));
         }
@@ -677,10 +680,16 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
     }
 
     /// Appends rows: for each column its items in C order, packed. On failure nothing is appended.
+    #[cfg(any(test, feature = "internals"))]
     pub fn append(&mut self, rows: u64, columns: &[&[u8]]) -> Result<()> {
+        self.append_cells(rows, &items(columns))
+    }
+
+    /// Like [`Table::append`], of columns of any kind.
+    pub fn append_cells(&mut self, rows: u64, columns: &[Cells]) -> Result<()> {
         self.writer()?;
-        let all = self.rows_with(rows, columns)?;
-        let total = columns.iter().map(|src| src.len() as u64).sum();
+        let all = self.rows_with(rows, columns.len())?;
+        let total = columns.iter().map(|cells| cells.nbytes()).sum();
         measured(self.progress(), total, Step::Encode, || {
             self.append_columns(rows, columns)
         })?;
@@ -689,13 +698,12 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
     }
 
     /// Appends rows to all columns or, on failure, to none.
-    fn append_columns(&mut self, rows: u64, columns: &[&[u8]]) -> Result<()> {
-        for (i, src) in columns.iter().enumerate() {
+    fn append_columns(&mut self, rows: u64, columns: &[Cells]) -> Result<()> {
+        let end = self.rows;
+        for (i, cells) in columns.iter().enumerate() {
             let done = match self.columns.get_mut(i) {
-                Some(column) => column
-                    .array
-                    .as_mut()
-                    .append(0, rows, src)
+                Some(column) => cells
+                    .insert(column.array.as_mut(), end, rows)
                     .map_err(|e| e.within(format_args!("column {:?}", column.name))),
                 None => Ok(()),
             };
@@ -712,11 +720,17 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
     /// Inserts rows before row `at`, as [`Table::append`] appends them. The following rows move. On
     /// failure nothing is inserted; if some columns were changed already, the table refuses all
     /// further changes.
+    #[cfg(any(test, feature = "internals"))]
     pub fn insert(&mut self, at: u64, rows: u64, columns: &[&[u8]]) -> Result<()> {
+        self.insert_cells(at, rows, &items(columns))
+    }
+
+    /// Like [`Table::insert`], of columns of any kind.
+    pub fn insert_cells(&mut self, at: u64, rows: u64, columns: &[Cells]) -> Result<()> {
         self.writer()?;
-        let all = self.rows_with(rows, columns)?;
+        let all = self.rows_with(rows, columns.len())?;
         if at == self.rows {
-            return self.append(rows, columns);
+            return self.append_cells(rows, columns);
         }
         if at > self.rows {
             let (name, have) = (&self.name, self.rows);
@@ -725,14 +739,15 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
                 "{name}: rows before row {at}: there are {have}"
             ));
         }
-        for (column, src) in self.columns.iter().zip(columns) {
-            check_rows(column.array.as_ref(), rows, src.len())
+        for (column, cells) in self.columns.iter().zip(columns) {
+            cells
+                .check(column.array.as_ref(), rows)
                 .map_err(|e| e.within(format_args!("column {:?}", column.name)))?;
         }
-        let total = columns.iter().map(|src| src.len() as u64).sum();
+        let total = columns.iter().map(|cells| cells.nbytes()).sum();
         measured(self.progress(), total, Step::Encode, || {
             self.shift(|i, array| match columns.get(i) {
-                Some(src) => array.insert(0, at, rows, src),
+                Some(cells) => cells.insert(array, at, rows),
                 None => Ok(()),
             })
         })?;
@@ -754,10 +769,6 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         };
         if end.ok_or_else(outside)? == have {
             return self.truncate(at);
-        }
-        for column in &self.columns {
-            refuse_objects(column.array.as_ref())
-                .map_err(|e| e.within(format_args!("column {:?}", column.name)))?;
         }
         self.shift(|_, array| array.remove(0, at, rows))?;
         self.rows -= rows;
@@ -786,25 +797,23 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
     }
 
     /// Overwrites rows of one column from `first` on. On failure some of them may be overwritten.
+    #[cfg(any(test, feature = "internals"))]
     pub fn write(&mut self, column: usize, first: u64, rows: u64, src: &[u8]) -> Result<()> {
+        self.write_cells(column, first, rows, Cells::Items(src))
+    }
+
+    /// Like [`Table::write`], of a column of any kind.
+    pub fn write_cells(
+        &mut self,
+        column: usize,
+        first: u64,
+        rows: u64,
+        cells: Cells,
+    ) -> Result<()> {
         self.writer()?;
         let column = self.column_mut(column)?;
-        let array = column.array.as_mut();
-        let (mut start, mut count) = (vec![0; array.shape().len()], array.shape().to_vec());
-        start.first_mut().into_iter().for_each(|n| *n = first);
-        count.first_mut().into_iter().for_each(|n| *n = rows);
-        let bytes = crate::dtype::numpy_meta::nbytes(&count, array.itemsize());
-        if bytes != Some(src.len() as u64) {
-            return Err(fail!(
-                Argument,
-                "column {:?}: {} bytes do not match items of {} bytes in the shape {count:?}",
-                column.name,
-                src.len(),
-                array.itemsize()
-            ));
-        }
-        array
-            .write(&start, &count, None, src, None)
+        cells
+            .write(column.array.as_mut(), first, rows)
             .map_err(|e| e.within(format_args!("column {:?}", column.name)))
     }
 
@@ -838,6 +847,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
 
     /// Inserts a column before column `at`. `src` has its rows; `None`: each is the fill value. On
     /// failure nothing is changed.
+    #[cfg(any(test, feature = "internals"))]
     pub fn column_add(
         &mut self,
         at: usize,
@@ -845,10 +855,22 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         dtype: &Dtype,
         src: Option<&[u8]>,
     ) -> Result<()> {
+        self.column_add_cells(at, name, dtype, src.map(Cells::Items))
+    }
+
+    /// Like [`Table::column_add`], of a column of any kind.
+    pub fn column_add_cells(
+        &mut self,
+        at: usize,
+        name: &str,
+        dtype: &Dtype,
+        src: Option<Cells>,
+    ) -> Result<()> {
         let new = NewColumn {
             name,
             dtype: dtype.clone(),
             nulls: None,
+            entry: None,
             options: self.options()?,
         };
         self.insert_column(at, &new, src)
@@ -858,7 +880,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         &mut self,
         at: usize,
         new: &NewColumn,
-        src: Option<&[u8]>,
+        src: Option<Cells>,
     ) -> Result<()> {
         let (name, dtype, options) = (new.name, &new.dtype, &new.options);
         check_name(name)?;
@@ -887,28 +909,36 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
                 )
             });
         }
+        let map = match (&self.writer, self.columns.first_mut()) {
+            (Some(Writer::CTable(_)), Some(first)) => {
+                ctable::part_of(first.array.as_mut())?.map().clone()
+            }
+            _ => RowMap::empty(),
+        };
         let make = || {
-            let mut array = match self.writer()? {
-                Writer::Dataset(writer) => writer.column(name, dtype, options)?.into_array()?,
-                Writer::CTable(writer) => writer.column(at, new)?,
+            let writer = match self.writer()? {
+                Writer::Dataset(writer) => writer,
+                Writer::CTable(writer) => {
+                    let mut made = writer.column(new, &map)?;
+                    if let Some(cells) = src {
+                        cells.write(&mut made.array, 0, rows)?;
+                    }
+                    writer.add_to_schema(at, made.entry)?;
+                    return Ok((made.array, made.nulls));
+                }
             };
+            let mut array = writer.column(name, dtype, options)?.into_array()?;
             match src {
-                Some(src) => array.append(0, rows, src)?,
+                Some(cells) => cells.insert(&mut array, 0, rows)?,
                 None => {
                     let row = array.shape().get(1..).unwrap_or_default();
                     array.resize(&[&[rows], row].concat())?;
                 }
             }
-            Ok(array)
+            Ok((array, None))
         };
-        let array: Result<Array> = { make }();
-        let mut array = array.map_err(|e| e.within(format_args!("column {name:?}")))?;
-        let nulls = match &new.nulls {
-            Some(NullRule::Mask(_) | NullRule::Written { .. }) => ctable::writer_of(&mut array)?
-                .mask()
-                .map(|mask| mask.rule()),
-            nulls => nulls.clone(),
-        };
+        let made: Result<_> = { make }();
+        let (array, nulls) = made.map_err(|e| e.within(format_args!("column {name:?}")))?;
         let array = A::from(array);
         let column = Column {
             name: name.to_owned(),

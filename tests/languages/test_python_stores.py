@@ -13,6 +13,12 @@ from case import ROOT, Case, holdall
 STORES = ROOT / "tests/fixtures/stores"
 
 
+def values(column):
+    """The values of a column of python-blosc2, which masks some kinds of nulls."""
+    return [None if one is None or one is numpy.ma.masked else one for one in column[:]]
+
+
+
 class Stores(Case):
     def check(self, node, facts):
         if facts["kind"] == "array":
@@ -169,6 +175,124 @@ class Stores(Case):
             table.commit()
         with holdall.Table(self.folder / "y.b2d") as table:
             self.assertEqual(pyarrow.table(table).to_pydict(), arrow.to_pydict())
+
+    def test_texts_of_any_length_are_written(self):
+        path, texts = self.folder / "t.b2d", ["a", None, "", "größe" * 9]
+        with holdall.Table.create(path, {"t": "T", "n": "<i8"}, "ctable") as table:
+            table.append({"t": texts, "n": range(4)})
+            table.insert_rows(1, {"t": numpy.array(["x", "y"], object), "n": [7, 8]})
+            table.write("t", 0, ["first"])
+            table.add("u", [*"abcdef"], dtype="T")
+            table.commit()
+            for wrong in ([1], [b"x"], [1.5]):
+                with self.assertRaisesRegex(TypeError, "'t': expected str"):
+                    table.append({"t": wrong, "n": [0], "u": ["x"]})
+            self.assertRaises(holdall.ArgumentError, table.append, {"t": ["x"], "n": [1, 2], "u": ["x"]})
+            self.assertEqual(len(table), 6)
+        expected = ["first", "x", "y", *texts[1:]]
+        with holdall.Table(path) as table:
+            self.assertEqual(pyarrow.table(table)["t"].to_pylist(), expected)
+            self.assertEqual(pyarrow.table(table)["u"].to_pylist(), [*"abcdef"])
+            self.assertEqual(table["t"].read_object(5).decode(), texts[3])
+        with blosc2.CTable.open(str(path), mode="r") as table:
+            self.assertEqual(values(table["t"]), expected)
+
+    def test_values_of_arrow(self):
+        @dataclasses.dataclass
+        class Row:
+            t: str = blosc2.field(blosc2.vlstring(nullable=True))
+            b: bytes = blosc2.field(blosc2.vlbytes())
+            d: str = blosc2.field(blosc2.dictionary())
+            l: list[int] = blosc2.field(blosc2.list(blosc2.int32(), nullable=True))
+            s: dict = blosc2.field(blosc2.struct({"a": blosc2.int64(), "f": blosc2.float64()}))
+
+        path = str(self.folder / "v.b2d")
+        blosc2.CTable(Row, urlpath=path, mode="w").close()
+        arrow = pyarrow.table(
+            {
+                "t": pyarrow.array(["a", None, "ä" * 100], pyarrow.large_string()),
+                "b": pyarrow.array([b"", b"\0", b"xyz"], pyarrow.binary()),
+                "d": pyarrow.array(["k", "k", None]).dictionary_encode(),
+                "l": pyarrow.array([[1, None], None, []], pyarrow.large_list(pyarrow.int64())),
+                "s": pyarrow.array([{"f": 0.5, "a": 1}, {"f": None, "a": -1}, {"f": 2.0, "a": 2}]),
+            }
+        )
+        with holdall.Table(path, "a") as table:
+            table.append(arrow)
+            table.append(arrow.slice(1))
+            table.commit()
+        expected = [*arrow.to_pylist(), *arrow.slice(1).to_pylist()]
+        with holdall.Table(path) as table:
+            self.assertEqual(pyarrow.table(table).to_pylist(), expected)
+        with blosc2.CTable.open(path, mode="r") as table:
+            for name in arrow.column_names:
+                self.assertEqual(values(table[name]), [row[name] for row in expected], name)
+        copy = self.folder / "copy.b2d"
+        with holdall.Table.from_arrow(copy, holdall.Table(path)) as table:
+            table.append(arrow)
+            table.commit()
+        with blosc2.CTable.open(str(copy), mode="r") as table:
+            for name in arrow.column_names:
+                self.assertEqual(values(table[name])[:5], [row[name] for row in expected], name)
+        wrong = [
+            ("l", pyarrow.array([["x"]])),
+            ("l", pyarrow.array([[2**31]])),
+            ("t", pyarrow.array([b"x"])),
+            ("b", pyarrow.array([None], pyarrow.binary())),
+            ("s", pyarrow.array([{"a": 1}])),
+        ]
+        for name, column in wrong:
+            one = arrow.slice(0, 1)
+            one = one.set_column(one.column_names.index(name), name, column)
+            with holdall.Table(path, "a") as table:
+                self.assertRaises(holdall.TypeError, table.append, one)
+                self.assertEqual(len(table), 5)
+
+    def test_tables_of_arrow(self):
+        arrow = pyarrow.table(
+            {
+                "i": pyarrow.array([1, None, 3], "int16"),
+                "flag": [True, None, False],
+                "f": pyarrow.array([0.5, float("nan"), None], "float32"),
+                "at": pyarrow.array([0, None, 5], pyarrow.timestamp("ms", "UTC")),
+                "t": ["a", None, "größe"],
+                "d": pyarrow.array(["k", None, "k"]).dictionary_encode(),
+                "code": pyarrow.array([7, None, 7]).dictionary_encode(),
+                "b": pyarrow.array([b"x", None, b""], pyarrow.large_binary()),
+                "l": [[{"a": 1, "b": ["x"]}], None, []],
+                "s": [{"n": 1, "t": "x"}, None, {"n": None, "t": ""}],
+                "row": pyarrow.array([[1, 2], [3, 4], [5, 6]], pyarrow.list_(pyarrow.int32(), 2)),
+            }
+        )
+        path = self.folder / "all.b2d"
+        holdall.Table.from_arrow(path, arrow).close()
+        self.assertRaises(holdall.ExistsError, holdall.Table.from_arrow, path, arrow)
+        with holdall.Table.from_arrow(path, arrow, mode="w", codec="lz4") as table:
+            self.assertEqual(len(table), 3)
+        with holdall.Table(path) as table:
+            got = pyarrow.table(table)
+        for name in arrow.column_names:
+            expected, found = arrow[name].to_pylist(), got[name].to_pylist()
+            if name == "at":
+                expected = [None if one is None else one.replace(tzinfo=None) for one in expected]
+            self.assertEqual(repr(found), repr(expected), name)
+        with blosc2.CTable.open(str(path), mode="r") as table:
+            self.assertEqual(len(table), 3)
+            for name in ("i", "flag", "f", "at", "t", "code"):
+                self.assertEqual(table[name].is_null().tolist(), arrow[name].is_null().to_pylist(), name)
+            for name in ("d", "b", "l", "s"):
+                self.assertEqual(values(table[name]), arrow[name].to_pylist(), name)
+        for one in (pyarrow.array([1], "date32"), pyarrow.array([1.0], "float16")):
+            with self.assertRaisesRegex(holdall.UnsupportedError, "'x'|\"x\""):
+                holdall.Table.from_arrow(self.folder / "no.b2d", pyarrow.table({"x": one}))
+        self.assertFalse((self.folder / "no.b2d").exists())
+        plain = pyarrow.table({"n": [1, 2], "x": [0.5, 1.5]})
+        holdall.Table.from_arrow(self.folder / "plain.bcolz", plain, "bcolz").close()
+        with holdall.Table(self.folder / "plain.bcolz") as table:
+            self.assertEqual(pyarrow.table(table).to_pydict(), plain.to_pydict())
+        self.assertRaises(holdall.UnsupportedError, holdall.Table.from_arrow, self.folder / "t.bcolz", arrow, "bcolz")
+        nulls = pyarrow.table({"n": pyarrow.array([1, None])})
+        self.assertRaises(holdall.TypeError, holdall.Table.from_arrow, self.folder / "t.bcolz", nulls, "bcolz")
 
 
 if __name__ == "__main__":

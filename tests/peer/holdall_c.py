@@ -602,6 +602,11 @@ class Array(Handle):
 class Column(Array):
     """A column of an open table, which closes it."""
 
+    def read_object(self, i):
+        value, n = c.create_string_buffer(1 << 16), SIZE()
+        call("array_read_object", self._handle, i, value, len(value), c.byref(n))
+        return value.raw[: n.value]
+
     def close(self):
         self._handle = None
 
@@ -705,6 +710,23 @@ class Table(Handle):
     def write(self, column, start, rows, src):
         call("table_write", self._handle, column.encode(), start, rows, src, len(src))
 
+    def copy(self, path, mode=CREATE, format=FORMAT_BCOLZ, **options):
+        with Options(**options) as o:
+            call("table_copy", self._handle, os.fsencode(path), mode, format, o)
+
+    def column_add(self, at, name, dtype, src):
+        call("table_column_add", self._handle, at, name.encode(), dtype.encode(), src, len(src))
+
+    def nulls(self, column, start, rows):
+        nulls = (c.c_uint8 * rows)()
+        call("table_read_nulls", self._handle, column.encode(), start, rows, nulls)
+        return [bool(null) for null in nulls]
+
+    def values(self, column):
+        """The values of a column of values of any length; None is a null."""
+        array, nulls = self[column], self.nulls(column, 0, len(self))
+        return [None if null else array.read_object(i) for i, null in enumerate(nulls)]
+
     def commit(self):
         call("table_commit", self._handle)
 
@@ -718,6 +740,20 @@ def nodes(path, **options):
     paths = [_lib.holdall_store_node_path(store, i).decode() for i in range(count)]
     _lib.holdall_store_close(store)
     return paths
+
+
+class Values(bytes):
+    """Values of any length for append, insert and write: an array of holdall_value. None is a null."""
+
+    def __new__(cls, values):
+        made = (STRUCTS["holdall_value"] * len(values))()
+        held = [None if value is None else c.create_string_buffer(value) for value in values]
+        for one, value, buffer in zip(made, values, held):
+            if buffer is not None:
+                one.data, one.size = c.addressof(buffer), len(value)
+        self = super().__new__(cls, made)
+        self.held = held
+        return self
 
 
 class Verified:

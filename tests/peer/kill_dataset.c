@@ -12,14 +12,19 @@
 #include "kill.h"
 
 #define COLUMNS 8
+/* A CTable has a column of texts, too: the lower 12 bits of the items, in decimal. */
+#define ALL_COLUMNS (COLUMNS + 1)
 /* in the BLZ RFC layout: chunks of a file */
 #define SUPERCHUNK 5
 
-static const char *const names[COLUMNS] = { "a", "b", "c", "d", "e", "f", "g", "h" };
-static const char *const dtypes[COLUMNS] = {"<u8", "<u4", "<u2", "|u1", "<i8", "|S5", "<u8", "<i4"};
+static const char *const names[ALL_COLUMNS] = {"a", "b", "c", "d", "e", "f", "g", "h", "t"};
+static const char *const dtypes[ALL_COLUMNS] = {"<u8", "<u4", "<u2", "|u1", "<i8",
+                                                "|S5", "<u8", "<i4", "T"};
 static const size_t sizes[COLUMNS] = { 8, 4, 2, 1, 8, 5, 8, 4 };
 
 static unsigned char packed[COLUMNS][8 * MOST];
+static char digits[MOST][8];
+static holdall_value texts[MOST];
 
 static void commit(holdall_array *a, uint64_t number, int attribute)
 {
@@ -66,8 +71,8 @@ static void edit(holdall_array *a, uint64_t seed, uint64_t k, int attribute)
 /* The next rows, the same in every column. */
 static void append_rows(holdall_table *t, uint64_t from, uint64_t n)
 {
-    const void *columns[COLUMNS];
-    size_t bytes[COLUMNS];
+    const void *columns[ALL_COLUMNS];
+    size_t bytes[ALL_COLUMNS];
     for (int c = 0; c < COLUMNS; c++) {
         fill(from, n, c + 1);
         for (uint64_t i = 0; i < n; i++)
@@ -75,6 +80,13 @@ static void append_rows(holdall_table *t, uint64_t from, uint64_t n)
         columns[c] = packed[c];
         bytes[c] = n * sizes[c];
     }
+    fill(from, n, ALL_COLUMNS);
+    for (uint64_t i = 0; i < n; i++) {
+        int length = snprintf(digits[i], sizeof digits[i], "%u", (unsigned)(items[i] & 0xfff));
+        texts[i] = (holdall_value){digits[i], length};
+    }
+    columns[COLUMNS] = texts;
+    bytes[COLUMNS] = n * sizeof texts[0];
     check(holdall_table_append(t, n, columns, bytes, &err), "append");
 }
 
@@ -88,11 +100,12 @@ static holdall_format format_of(const char *what)
 static void table(char **argv, const holdall_options *o, int there)
 {
     holdall_table *t;
+    holdall_format format = format_of(argv[2]);
+    int count = format == HOLDALL_FORMAT_CTABLE ? ALL_COLUMNS : COLUMNS;
     if (there)
         check(holdall_table_open(argv[1], HOLDALL_APPEND, o, &t, &err), "open");
     else
-        check(table_create(argv[1], HOLDALL_CREATE, format_of(argv[2]), COLUMNS, names, dtypes, o,
-                           &t, &err),
+        check(table_create(argv[1], HOLDALL_CREATE, format, count, names, dtypes, o, &t, &err),
               "create");
     uint64_t rows = holdall_table_row_count(t);
     report(0, rows);

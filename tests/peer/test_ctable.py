@@ -73,6 +73,20 @@ class InTurn(unittest.TestCase):
             change = rng.choice((self.by_holdall, self.by_holdall, self.by_blosc2))
             model = change(rng, model)
             self.check(model)
+        self.add_columns(len(model["i"]))
+
+    def add_columns(self, n):
+        """Rows of new columns are those of the other columns, whatever was deleted before."""
+        numbers, texts = np.arange(n), [str(i) for i in range(n)]
+        with h.Table(self.path, h.APPEND) as table:
+            table.column_add(0, "number", "<i8", numbers.tobytes())
+            table.column_add(2, "long", "T", h.Values([text.encode() for text in texts]))
+            table.commit()
+        with blosc2.CTable.open(str(self.path), mode="r") as table:
+            self.assertEqual(len(table), n)
+            if n:
+                self.assertTrue(np.array_equal(table["number"][:], numbers))
+                self.assertEqual(list(table["long"][:]), texts)
 
     def by_holdall(self, rng, model):
         n = len(model["i"])

@@ -168,11 +168,11 @@ class Table(Dataset):
 
     def read(self):
         with h.Table(self.path, io=self.rng.choice((h.IO_READ, h.IO_MAP))) as t:
-            self.test.assertEqual(t.names, list(self.DTYPES))
+            self.test.assertEqual(t.names[: len(self.DTYPES)], list(self.DTYPES))
             self.test.assertEqual(set(t.stored_rows()), {len(t)}, "columns of another length")
             number = t.attr_get("number")
             got = []
-            for name in t.names:
+            for name in self.DTYPES:
                 column = t[name]
                 got.append(column.read([0], column.shape, [1]))
         if self.attribute:

@@ -11,6 +11,7 @@ import numpy as np
 import holdall_c as h
 from killing import Kill
 from test_kill_bcolz import CHUNK, KILLS_A_DATASET, Table
+from test_kill_schunk import values
 
 TRIALS = int(os.environ.get("HOLDALL_KILLS", 60))
 
@@ -23,6 +24,21 @@ class CTable(Table):
         self.path = self.folder / "x.b2d"
         self.sum = rng.choice((h.CHECKSUM_NONE, h.CHECKSUM_CRC32))
 
+    def texts(self, start, n):
+        """The texts of the last column, as in kill_dataset.c."""
+        items = values(start, n, len(self.DTYPES) + 1) & np.uint64(0xFFF)
+        return [str(item) for item in items]
+
+    def read(self):
+        got = super().read()
+        with h.Table(self.path) as t:
+            n = len(t)
+            some = {0, n - 1, *(self.rng.randrange(n) for _ in range(50))} if n else ()
+            expected = self.texts(0, n)
+            for i in some:
+                self.test.assertEqual(t["t"].read_object(i), expected[i].encode())
+        return got
+
     def theirs(self, expected):
         """python-blosc2 knows no journal: while one waits, some of the frames are of either state."""
         if (self.path / "ctable.holdall-journal").exists():
@@ -33,16 +49,20 @@ class CTable(Table):
         table = blosc2.CTable.open(str(self.path), mode="r")
         got = tuple(np.asarray(table[name][:]).tobytes() for name in self.DTYPES)
         self.test.assertIn(got, list(expected.values()), "python-blosc2 reads something else")
-        self.test.assertEqual(len(table), len(table["d"][:]))
+        n = len(table)
+        self.test.assertEqual(n, len(table["d"][:]))
+        self.test.assertEqual(list(table["t"][:]) if n else [], self.texts(0, n))
         self.test.tally["python-blosc2: right"] += 1
 
     def go_on(self):
         """A later writer continues, and python-blosc2 after it."""
         created = self.state is None
-        t = h.Table.create(self.path, self.DTYPES, **self.FORM) if created else h.Table(self.path, h.APPEND)
+        both = {**self.DTYPES, "t": "T"}
+        t = h.Table.create(self.path, both, **self.FORM) if created else h.Table(self.path, h.APPEND)
         with t:
-            more = self.rng.randrange(1, 5000)
-            t.append(more, list(self.columns(len(t), more)))
+            more, n = self.rng.randrange(1, 5000), len(t)
+            texts = h.Values([text.encode() for text in self.texts(n, more)])
+            t.append(more, [*self.columns(n, more), texts])
             number = (self.state or 0) + more
             t.attr_set("number", b"%d" % number)
             t.commit()

@@ -199,6 +199,11 @@ struct holdall_array_info
     fixed_attr_count::UInt32
 end
 
+struct holdall_value
+    data::Ptr{Cvoid}
+    size::Csize_t
+end
+
 struct holdall_table_spec
     struct_size::Csize_t
     names::Ptr{Ptr{UInt8}}
@@ -826,6 +831,9 @@ holdall_table_columns_to_arrow(table, start, count, column_count, names, batch, 
 
 holdall_table_append_arrow(table, stream, err) =
     @ccall libholdall.holdall_table_append_arrow(table::Ptr{holdall_table}, stream::Ptr{Cvoid}, err::Ptr{holdall_error})::Int32
+
+holdall_table_from_arrow(path, mode, format, stream, options, out, err) =
+    @ccall libholdall.holdall_table_from_arrow(path::Cstring, mode::Int32, format::Int32, stream::Ptr{Cvoid}, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_table}}, err::Ptr{holdall_error})::Int32
 
 holdall_bag_to_arrow(bag, start, count, batch, out, err) =
     @ccall libholdall.holdall_bag_to_arrow(bag::Ptr{holdall_bag}, start::UInt64, count::UInt64, batch::UInt64, out::Ptr{Cvoid}, err::Ptr{holdall_error})::Int32

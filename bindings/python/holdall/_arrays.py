@@ -23,9 +23,17 @@ if TYPE_CHECKING:
     from ._native import Mode, Target
 
 
+# the dtype of texts of any length, which NumPy has from version 2 on
+TEXT = "T"
+
+
 def spelled(dtype):
     """Returns the spelling of a dtype that the library reads."""
+    if isinstance(dtype, str) and dtype == TEXT:
+        return TEXT
     dtype = np.dtype(dtype)
+    if dtype.kind == TEXT:
+        return TEXT
     if dtype.names:
         dtype = np.dtype((np.void, dtype))  # otherwise a recarray has another spelling
     return str(dtype) if dtype.names or dtype.subdtype else dtype.str

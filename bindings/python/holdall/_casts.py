@@ -196,3 +196,23 @@ def _has_records(values):
     if isinstance(values, (np.void, np.ndarray)):
         return bool(values.dtype.names)
     return isinstance(values, list) and any(map(_has_records, values))
+
+
+def values(items, dtype, what):
+    """Returns values of any length as a list of bytes; None is a null.
+
+    dtype: "T" for texts, another one for bytes.
+    """
+    made = []
+    for item in items:
+        if item is None:
+            made.append(None)
+        elif dtype == "T" and isinstance(item, str):
+            made.append(item.encode())
+        elif dtype != "T" and isinstance(item, (bytes, bytearray, memoryview)):
+            made.append(bytes(item))
+        else:
+            expected = "str" if dtype == "T" else "bytes"
+            kind = type(item).__name__
+            raise TypeError(f"{what}: expected {expected} or None, found {kind}")
+    return made

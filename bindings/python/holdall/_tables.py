@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from . import _errors, _native
-from ._arrays import Array, octets, spelled
+from ._arrays import TEXT, Array, octets, spelled
 from ._attributes import Attributes, encoded
-from ._casts import exact, natural
+from ._casts import exact, natural, values
 from ._infos import TableInfo
 from ._pickling import Pickled
 
@@ -51,9 +51,9 @@ class Table(Pickled, _native.Table):
     ) -> Self:
         """Creates a table without rows, and opens it for changes.
 
-        name: a path or a storage. columns: a dict of dtypes by column name, at least one. format:
-        "bcolz", "blz", "blz_rfc", or "ctable" with a name that ends in ".b2d". mode: "x" creates;
-        "w" also replaces.
+        name: a path or a storage. columns: a dict of dtypes by column name, at least one; "T" are
+        texts of any length, only in CTables. format: "bcolz", "blz", "blz_rfc", or "ctable" with a
+        name that ends in ".b2d". mode: "x" creates; "w" also replaces.
 
         Raises ExistsError if the path exists (mode "x"), TypeError for a dtype that cannot be
         stored.
@@ -64,6 +64,25 @@ class Table(Pickled, _native.Table):
         """
         dtypes = [(column, spelled(dtype)) for column, dtype in columns.items()]
         return cls(cls._create(name, mode, dtypes, format, options))
+
+    @classmethod
+    def from_arrow(
+        cls, name: Target, rows: Any, format: str = "ctable", mode: Mode = "x", **options: Any
+    ) -> Self:
+        """Creates a table with the columns and rows of an Arrow stream, and commits it.
+
+        Returns the table, open for changes. A CTable keeps the types of the fields: numbers,
+        Booleans, timestamps and rows of them; text, dictionaries of text, bytes, lists and
+        structures; with nulls, if the field may have them. Other formats have no values of any
+        length and no nulls.
+
+        name, format, mode: as for create(). rows: an object with an Arrow stream.
+
+        Raises UnsupportedError for a field of another type, and as create() and append().
+
+            >>> holdall.Table.from_arrow("people.b2d", pyarrow.table({"name": ["Ada", None]})).close()
+        """
+        return cls(cls._from_arrow(name, mode, rows, format, options))
 
     @property
     def info(self) -> TableInfo:
@@ -189,7 +208,8 @@ class Table(Pickled, _native.Table):
         """Appends rows. After an error nothing is appended.
 
         rows: a dict of arrays of equal length with all columns by name, or an object with an Arrow
-        stream.
+        stream. Texts of any length (dtype "T") are a list or array of str; None is a null. Bytes of
+        any length, and lists and structures in MessagePack, are a list of bytes.
 
         Raises ArgumentError for other columns or shapes, TypeError if a value would change or is
         masked.
@@ -225,11 +245,19 @@ class Table(Pickled, _native.Table):
         columns: list = []
         for name in names:
             column = self[name]
-            items = np.ascontiguousarray(exact(rows[name], column.dtype, f"column {name!r}"))
-            if columns and len(items) != len(columns[0]) or items.shape[1:] != column.shape[1:]:
-                raise _errors.ArgumentError(f"column {name!r}: wrong shape {items.shape}")
+            items = self._items_of(column, rows[name])
+            shape = np.shape(items) if column.dtype is not None else (len(items),)
+            if columns and len(items) != len(columns[0]) or shape[1:] != column.shape[1:]:
+                raise _errors.ArgumentError(f"column {name!r}: wrong shape {shape}")
             columns.append(items)
         return len(columns[0]), columns
+
+    @staticmethod
+    def _items_of(column, items):
+        """Returns new items of a column: an array, or a list of bytes of any length."""
+        if column.dtype is None:
+            return values(items, column._spelling, f"column {column.name!r}")
+        return np.ascontiguousarray(exact(items, column.dtype, f"column {column.name!r}"))
 
     def write(self, name: str, start: int, items: Any) -> None:
         """Overwrites rows of a column from row `start` on.
@@ -239,17 +267,28 @@ class Table(Pickled, _native.Table):
 
             >>> table.write("price", 0, [10.0, 8.5])
         """
-        items = np.ascontiguousarray(exact(items, self[name].dtype, f"column {name!r}"))
+        items = self._items_of(self[name], items)
         self._write(name, start, len(items), items)
 
-    def add(self, name: str, items: npt.ArrayLike, at: int | None = None) -> None:
+    def add(
+        self,
+        name: str,
+        items: npt.ArrayLike,
+        at: int | None = None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> None:
         """Adds a column.
 
         name: its name. items: one item per row of the table. at: the index of the column before
-        which it is inserted; None: the column is appended. Raises ExistsError if the name exists.
+        which it is inserted; None: the column is appended. dtype: "T" for texts of any length, which
+        CTables have; None: that of the items. Raises ExistsError if the name exists.
 
             >>> table.add("volume", np.zeros(len(table), "i4"))
         """
+        if dtype is not None and spelled(dtype) == TEXT:
+            return self._add(at, name, TEXT, values(items, TEXT, f"column {name!r}"))
+        if dtype is not None:
+            items = exact(items, np.dtype(dtype), f"column {name!r}")
         items = np.ascontiguousarray(natural(items, f"column {name!r}"))
         dtype = np.dtype((items.dtype, items.shape[1:])) if items.ndim > 1 else items.dtype
         self._add(at, name, spelled(dtype), items)

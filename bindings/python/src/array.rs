@@ -333,6 +333,12 @@ impl Array {
         self.read(py, |array| Ok(array.content_bytes()))
     }
 
+    /// The spelling of the dtype.
+    #[getter]
+    fn _spelling(&self, py: Python<'_>) -> PyResult<String> {
+        self.read(py, |array| Ok(array.dtype().to_owned()))
+    }
+
     /// NumPy dtype, or None for Python objects and texts: see read_object().
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {

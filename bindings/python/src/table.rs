@@ -13,7 +13,8 @@ use crate::splits::named_tuples;
 use holdall::{Integrity, Kind, Selection, Status, Values};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyDict, PyTuple};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyTuple};
 use std::sync::Arc;
 
 /// The native part of `holdall.Table`.
@@ -85,12 +86,52 @@ fn column<'a>(table: &'a holdall::Table, name: &str) -> PyResult<&'a holdall::Ar
         .ok_or_else(|| PyKeyError::new_err(name.to_owned()))
 }
 
-/// Returns the bytes of the columns of new rows.
-fn sources(columns: &Bound<'_, PyAny>) -> PyResult<Vec<Source>> {
-    columns
-        .try_iter()?
-        .map(|items| Source::of(&items?))
-        .collect()
+/// The rows of a column that a caller gives.
+enum Rows {
+    /// An object with a buffer: items of fixed length.
+    Items(Source),
+    /// A list of bytes: values of any length. `None` is a null.
+    Values(Vec<Option<PyBackedBytes>>),
+}
+
+impl Rows {
+    fn of(rows: &Bound<'_, PyAny>) -> PyResult<Rows> {
+        match rows.cast::<PyList>() {
+            Ok(values) => Ok(Rows::Values(values.extract()?)),
+            Err(_) => Source::of(rows).map(Rows::Items),
+        }
+    }
+
+    /// Returns the values of any length.
+    fn values(&self) -> Vec<Option<&[u8]>> {
+        match self {
+            Rows::Items(_) => Vec::new(),
+            Rows::Values(values) => values.iter().map(|value| value.as_deref()).collect(),
+        }
+    }
+
+    /// Returns the rows; `values` are those of [`Rows::values`].
+    fn given<'a>(&'a self, values: &'a [Option<&'a [u8]>]) -> Values<'a> {
+        match self {
+            Rows::Items(source) => Values::bytes(source.bytes()),
+            Rows::Values(_) => Values::from(values),
+        }
+    }
+}
+
+/// Calls a function with the rows of all columns.
+fn with_rows<R>(
+    columns: &Bound<'_, PyAny>,
+    call: impl FnOnce(&[Values<'_>]) -> PyResult<R>,
+) -> PyResult<R> {
+    let rows = columns.try_iter()?.map(|column| Rows::of(&column?));
+    let rows = rows.collect::<PyResult<Vec<_>>>()?;
+    let values: Vec<_> = rows.iter().map(Rows::values).collect();
+    let given = rows
+        .iter()
+        .zip(&values)
+        .map(|(rows, values)| rows.given(values));
+    call(&given.collect::<Vec<_>>())
 }
 
 #[pymethods]
@@ -141,6 +182,33 @@ impl Table {
         })?;
         Ok(Made::new(Parts::Table(Table::opened(Opened::created(
             table, callbacks,
+        )))))
+    }
+
+    /// Creates a table of an Arrow stream, for the Python class.
+    #[staticmethod]
+    fn _from_arrow(
+        name: &Bound<'_, PyAny>,
+        mode: &str,
+        rows: &Bound<'_, PyAny>,
+        format_name: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Made> {
+        let py = name.py();
+        let (replaces, format) = (replaces(py, mode)?, format(format_name)?);
+        let stream = arrow::stream_of(rows)?;
+        let Target {
+            location,
+            options,
+            callbacks,
+            ..
+        } = Target::new(name, options)?;
+        let table = callbacks.call(py, || match replaces {
+            false => holdall::Table::from_arrow(location, format, stream, &options),
+            true => holdall::Table::replace_from_arrow(location, format, stream, &options),
+        })?;
+        Ok(Made::new(Parts::Table(Table::opened(Opened::new(
+            table, callbacks, None,
         )))))
     }
 
@@ -317,15 +385,15 @@ impl Table {
     }
 
     fn _append(&self, n: u64, columns: &Bound<'_, PyAny>) -> PyResult<()> {
-        let sources = sources(columns)?;
-        let values: Vec<Values> = sources.iter().map(|s| Values::bytes(s.bytes())).collect();
-        self.change(columns.py(), |table| table.append(n, &values))
+        with_rows(columns, |values| {
+            self.change(columns.py(), |table| table.append(n, values))
+        })
     }
 
     fn _insert(&self, start: u64, n: u64, columns: &Bound<'_, PyAny>) -> PyResult<()> {
-        let sources = sources(columns)?;
-        let values: Vec<Values> = sources.iter().map(|s| Values::bytes(s.bytes())).collect();
-        self.change(columns.py(), |table| table.insert(start, n, &values))
+        with_rows(columns, |values| {
+            self.change(columns.py(), |table| table.insert(start, n, values))
+        })
     }
 
     /// Removes rows from row `start` on; the rows after them move.
@@ -338,9 +406,10 @@ impl Table {
     }
 
     fn _write(&self, name: &str, start: u64, n: u64, items: &Bound<'_, PyAny>) -> PyResult<()> {
-        let source = Source::of(items)?;
-        let values = Values::bytes(source.bytes());
-        self.change(items.py(), |table| table.write(name, start, n, values))
+        let rows = Rows::of(items)?;
+        let values = rows.values();
+        let given = rows.given(&values);
+        self.change(items.py(), |table| table.write(name, start, n, given))
     }
 
     /// Removes all but the first rows. Raises RangeError if there are fewer.
@@ -359,11 +428,12 @@ impl Table {
         dtype: &str,
         items: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let source = Source::of(items)?;
-        let values = Values::bytes(source.bytes());
+        let rows = Rows::of(items)?;
+        let values = rows.values();
+        let given = rows.given(&values);
         self.change(items.py(), |table| {
             let at = at.unwrap_or_else(|| table.column_names().count());
-            table.add_column(at, name, dtype, values)
+            table.add_column(at, name, dtype, given)
         })
     }
 

@@ -8,6 +8,7 @@
 
 mod numbers;
 mod values;
+pub mod variable;
 
 pub use values::{ValueIndices, first_null, pack};
 

@@ -48,7 +48,7 @@ pub fn integer(bytes: &[u8], signed: bool) -> i128 {
 }
 
 /// Reads a floating-point number of 2, 4 or 8 bytes in native byte order.
-fn float(bytes: &[u8]) -> f64 {
+pub fn float(bytes: &[u8]) -> f64 {
     if let Ok(bytes) = bytes.try_into() {
         return f64::from_ne_bytes(bytes);
     }

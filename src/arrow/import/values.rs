@@ -416,7 +416,7 @@ impl<'a> Values<'a> {
 }
 
 /// The byte strings of an array.
-enum ByteStrings<'a> {
+pub enum ByteStrings<'a> {
     Fixed(usize, &'a [u8]),
     Offsets32(&'a [u8], &'a [u8]),
     Offsets64(&'a [u8], &'a [u8]),
@@ -424,7 +424,8 @@ enum ByteStrings<'a> {
 }
 
 impl<'a> ByteStrings<'a> {
-    fn new(view: ArrayView<'a>, format: &Format, all: usize) -> Result<ByteStrings<'a>> {
+    /// Finds the byte strings of an array with `all` values, including those before its offset.
+    pub fn new(view: ArrayView<'a>, format: &Format, all: usize) -> Result<ByteStrings<'a>> {
         let layout = match format {
             Format::Fixed(size) => {
                 return Ok(ByteStrings::Fixed(
@@ -481,7 +482,8 @@ impl<'a> ByteStrings<'a> {
         }
     }
 
-    fn get(&self, i: usize) -> Option<&'a [u8]> {
+    /// Returns one of them. `None` if it is not in the buffers.
+    pub fn get(&self, i: usize) -> Option<&'a [u8]> {
         match self {
             ByteStrings::Fixed(size, bytes) => bytes.get(i * size..(i + 1) * size),
             ByteStrings::Offsets32(offsets, bytes) => {

@@ -5,8 +5,9 @@
 
 use super::text_rows::{TextSource, check_text};
 use crate::alloc;
-use crate::array::msgpack_json::to_json;
+use crate::array::msgpack_json::{from_json, to_json};
 use crate::array::store::Texts;
+use crate::blosc::encode_variable;
 use crate::error::{Error, Result, fail};
 use crate::json::Value;
 use crate::msgpack::{self, Token};
@@ -15,7 +16,12 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 const LENGTHS: &str = "_batch_array_metadata";
-const FORM: &str = "batcharray";
+pub const FORM: &str = "batcharray";
+const PER_BLOCK: &str = "items_per_block";
+/// Items of a block if the frame does not state it: the largest number in one byte of MessagePack.
+const FEW_PER_BLOCK: usize = 127;
+/// Maximum bytes before the bytes of a text.
+const MAX_MARKER: usize = 5;
 
 /// What the items of batches are. All may be null.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +41,8 @@ pub struct Batches {
     starts: Vec<u64>,
     /// What the items are.
     items: Items,
+    /// Items of each block but the last one of a batch, if the frame states it.
+    per_block: Option<usize>,
     limit: u64,
     /// The batch that was read last.
     last: Mutex<Option<(usize, Arc<Texts>)>>,
@@ -74,6 +82,7 @@ impl Batches {
                 frame.chunks()
             ));
         };
+        let per_block = form.as_ref().and_then(|form| form.get(PER_BLOCK)?.as_u64());
         let mut starts = vec![0];
         let mut end = 0u64;
         for n in lengths {
@@ -84,13 +93,126 @@ impl Batches {
             frame,
             starts,
             items,
+            per_block: per_block.map(|n| n.clamp(1, u32::MAX.into()) as usize),
             limit,
             last: Mutex::default(),
         })
     }
 
+    /// Returns the number of batches.
+    pub fn count(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Returns the position of the first item of a batch.
+    pub fn start(&self, i: usize) -> u64 {
+        self.starts.get(i).copied().unwrap_or(0)
+    }
+
+    /// Returns the batch with the item at a position, and the number of that item in it.
+    pub fn find(&self, position: u64) -> (usize, usize) {
+        let after = self.starts.partition_point(|start| *start <= position);
+        let i = after.saturating_sub(1);
+        (i, (position - self.start(i)) as usize)
+    }
+
+    /// Returns whether the last batch has fewer items than `items`, in fewer than `bytes` bytes.
+    pub fn is_last_short(&self, items: usize, bytes: usize) -> Result<bool> {
+        let Some(last) = self.count().checked_sub(1) else {
+            return Ok(false);
+        };
+        let span = self.frame.span(last as u64)?;
+        let n = self.len() - self.start(last);
+        Ok(n < items as u64 && span.end - span.start < bytes as u64)
+    }
+
+    /// Inserts a batch before batch `i`, or after the last one.
+    pub fn insert(&mut self, i: usize, items: &Texts) -> Result<()> {
+        if self.per_block.is_none() && self.count() == 0 {
+            self.set_per_block()?;
+        }
+        let (mut blocks, per_block) = (Vec::new(), self.per_block.unwrap_or(items.len()));
+        for first in (0..items.len()).step_by(per_block.max(1)) {
+            let end = items.len().min(first + per_block);
+            blocks.push(packed(items, first..end, self.items)?);
+        }
+        let blocks: Vec<&[u8]> = blocks.iter().map(Vec::as_slice).collect();
+        let chunk = encode_variable(self.frame.params()?, &blocks)?;
+        let nbytes = blocks.iter().map(|block| block.len()).sum();
+        self.frame.insert_encoded(i as u64, nbytes, chunk)?;
+        self.forget();
+        let n = items.len() as u64;
+        self.starts.insert(i + 1, self.start(i));
+        self.starts
+            .iter_mut()
+            .skip(i + 1)
+            .for_each(|start| *start += n);
+        Ok(())
+    }
+
+    /// Removes a batch.
+    pub fn remove(&mut self, i: usize) -> Result<()> {
+        self.frame.remove(i as u64)?;
+        self.forget();
+        let n = self.start(i + 1) - self.start(i);
+        self.starts.remove(i + 1);
+        self.starts
+            .iter_mut()
+            .skip(i + 1)
+            .for_each(|start| *start -= n);
+        Ok(())
+    }
+
+    fn forget(&mut self) {
+        self.last = Mutex::default();
+    }
+
+    /// States how many items a block has. The number has the length of what was there, which
+    /// metalayers of fixed length must keep.
+    fn set_per_block(&mut self) -> Result<()> {
+        let form = to_json(self.frame.meta(FORM)?.unwrap_or_default());
+        let Ok(Value::Object(mut members)) = Value::parse(form.as_bytes()) else {
+            return Ok(());
+        };
+        let Some((_, value)) = members.iter_mut().find(|(name, _)| name == PER_BLOCK) else {
+            return Ok(());
+        };
+        *value = Value::Int(FEW_PER_BLOCK as i128);
+        let form = from_json(Value::Object(members).to_string().as_bytes());
+        self.frame.fixed_set(FORM, &form)?;
+        self.per_block = Some(FEW_PER_BLOCK);
+        Ok(())
+    }
+
+    /// Writes the lengths of all batches to the metalayer.
+    pub fn write_lengths(&mut self) -> Result<()> {
+        let stored = self.frame.meta(LENGTHS)?;
+        if self.count() == 0 {
+            return match stored {
+                Some(_) => self.frame.meta_remove(LENGTHS),
+                None => Ok(()),
+            };
+        }
+        let lengths = self.starts.windows(2).map(|ends| match ends {
+            [begin, end] => Value::Int((end - begin).into()),
+            _ => Value::Null,
+        });
+        let lengths = Value::Array(lengths.collect());
+        let lengths = Value::Object(vec![("batch_lengths".to_owned(), lengths)]);
+        let new = from_json(lengths.to_string().as_bytes());
+        match stored {
+            Some(stored) if stored == new => Ok(()),
+            _ => self.frame.vlmeta_set(LENGTHS, &new),
+        }
+    }
+
+    /// Returns the frame for a commit.
+    pub fn frame_mut(&mut self) -> &mut Frame {
+        &mut self.frame
+    }
+
     /// Returns the items of a batch.
-    fn batch(&self, i: usize) -> Result<Arc<Texts>> {
+    pub fn batch(&self, i: usize) -> Result<Arc<Texts>> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, texts)) = last.as_ref().filter(|(of, _)| *of == i) {
             let _ = of;
@@ -127,12 +249,9 @@ impl TextSource for Batches {
     fn read(&self, positions: Range<u64>, to: &mut Texts) -> Result<()> {
         let mut at = positions.start;
         while at < positions.end {
-            let i = self
-                .starts
-                .partition_point(|start| *start <= at)
-                .saturating_sub(1);
+            let (i, _) = self.find(at);
             let texts = self.batch(i)?;
-            let begin = self.starts.get(i).copied().unwrap_or(0);
+            let begin = self.start(i);
             let end = (begin + texts.ends.len() as u64).min(positions.end);
             if end <= at {
                 return Err(fail!(Format, "no batch has position {at}"));
@@ -156,6 +275,23 @@ impl TextSource for Batches {
     }
 }
 
+/// Returns items as a MessagePack array.
+fn packed(items: &Texts, range: Range<usize>, form: Items) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    msgpack::put(&mut out, Token::Array(range.len() as u64));
+    for i in range {
+        let item = items.get(i).unwrap_or_default();
+        alloc::reserve(&mut out, item.len() + MAX_MARKER)?;
+        match form {
+            _ if items.is_null(i) => msgpack::put(&mut out, Token::Nil),
+            Items::Texts => msgpack::put(&mut out, Token::Text(item)),
+            Items::Bytes => msgpack::put(&mut out, Token::Bytes(item)),
+            Items::Values => out.extend_from_slice(item),
+        }
+    }
+    Ok(out)
+}
+
 /// Returns the items of MessagePack arrays, one after the other.
 fn unpacked(mut rest: &[u8], items: Items, limit: u64) -> Result<Texts> {
     let mut texts = Texts::new(limit);
@@ -176,7 +312,7 @@ fn item(rest: &mut &[u8], items: Items, texts: &mut Texts) -> Result<()> {
     match (msgpack::next(rest), items) {
         (Some(Token::Nil), _) => texts.push(&[], true),
         (Some(Token::Text(text)), Items::Texts) => {
-            check_text(texts.ends.len() as u64, text)?;
+            check_text(text).map_err(|e| e.within(format_args!("item {}", texts.len())))?;
             texts.push(text, false)
         }
         (Some(Token::Bytes(bytes)), Items::Bytes) => texts.push(bytes, false),

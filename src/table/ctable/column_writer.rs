@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::column::{attrs_of, split_rows};
+use super::commit_part::CommitPart;
 use super::null_mask::{NullMask, SharedMask};
 use super::row_map::RowMap;
 use super::valid_rows::ValidRows;
@@ -40,13 +41,8 @@ pub struct ColumnWriter {
 }
 
 impl ColumnWriter {
-    /// Creates the store of the rows of `array`.
-    pub fn new(array: Array, valid: &Arc<ValidRows>, limit: u64) -> Result<ColumnWriter> {
-        ColumnWriter::with_map(array, RowMap::new(valid.clone()), limit)
-    }
-
-    /// Creates the store of rows with these positions.
-    pub fn with_map(array: Array, map: RowMap, limit: u64) -> Result<ColumnWriter> {
+    /// Creates the store of the rows of `array` with these positions.
+    pub fn new(array: Array, map: RowMap, limit: u64) -> Result<ColumnWriter> {
         let row = array.shape().get(1..).unwrap_or_default();
         let row_bytes = row
             .iter()
@@ -62,16 +58,6 @@ impl ColumnWriter {
         })
     }
 
-    /// Sets the mask of the nulls of the rows.
-    pub fn set_mask(&mut self, mask: SharedMask) {
-        self.mask = Some(mask);
-    }
-
-    /// Returns the mask of the nulls of the rows.
-    pub fn mask(&self) -> Option<&SharedMask> {
-        self.mask.as_ref()
-    }
-
     /// States which rows from `first` on are null.
     pub fn set_nulls(&mut self, first: u64, nulls: &[bool]) -> Result<()> {
         match &self.mask {
@@ -85,24 +71,6 @@ impl ColumnWriter {
             Some(mask) => change(&mut mask.write()),
             None => Ok(()),
         }
-    }
-
-    /// Returns the positions of the rows.
-    pub fn map(&self) -> &RowMap {
-        &self.map
-    }
-
-    /// Writes all rows, and gives the array a length for these positions. Returns the array.
-    pub fn prepare_commit(&mut self, positions: u64) -> Result<&mut Array> {
-        self.flush()?;
-        self.set_positions(positions)?;
-        self.array.flush()?;
-        Ok(&mut self.array)
-    }
-
-    /// Continues with the rows of the commit.
-    pub fn finish_commit(&mut self, valid: &Arc<ValidRows>) {
-        self.map = RowMap::new(valid.clone());
     }
 
     /// Returns the number of positions that the array has.
@@ -278,6 +246,31 @@ impl ColumnWriter {
             row += n;
         }
         Ok(())
+    }
+}
+
+impl CommitPart for ColumnWriter {
+    fn map(&self) -> &RowMap {
+        &self.map
+    }
+
+    fn set_mask(&mut self, mask: SharedMask) {
+        self.mask = Some(mask);
+    }
+
+    fn mask(&self) -> Option<&SharedMask> {
+        self.mask.as_ref()
+    }
+
+    fn prepare_commit(&mut self, positions: u64) -> Result<Vec<&mut Frame>> {
+        self.flush()?;
+        self.set_positions(positions)?;
+        self.array.flush()?;
+        Ok(vec![frame_of(&mut self.array)?])
+    }
+
+    fn finish_commit(&mut self, valid: &Arc<ValidRows>) {
+        self.map = RowMap::new(valid.clone());
     }
 }
 

@@ -88,7 +88,7 @@ fn create_in(
     };
     for column in columns {
         let at = table.columns.len();
-        table.insert_column(at, column, Some(&[]))?;
+        table.insert_column(at, column, None)?;
     }
     Ok(table)
 }

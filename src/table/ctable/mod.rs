@@ -2,15 +2,22 @@
 //! `_valid_rows` of the rows that exist, the schema in the metalayers of `_meta`, and attributes in
 //! those of `_vlmeta`. Specified in docs/stores.md.
 //!
-//! Texts, bytes, lists and structures are read. Other columns of values of variable length are listed
-//! and not read; neither are indexes.
+//! - Reading: `column` has the rows of an array, `text_rows` those of values of any length, which are in
+//!   `utf8`, `batches` or a `dictionary`. Other columns are listed and not read (`unread`); neither are
+//!   indexes.
+//! - Writing: `column_writer` and `text_writer`, whose values are in `utf8_writer`, `batch_writer` or
+//!   `dictionary_writer`. `commit_part` is what the commit of all columns, in `writer`, needs of each.
+//! - `valid_rows` and `row_map`: the positions of rows; `null_mask`: which are null.
 #![forbid(unsafe_code)]
 
+mod batch_writer;
 mod batches;
 mod column;
 mod column_writer;
+mod commit_part;
 mod create;
 mod dictionary;
+mod dictionary_writer;
 mod null_mask;
 mod open_writer;
 mod row_map;
@@ -18,13 +25,20 @@ mod schema;
 mod schema_edit;
 #[cfg(test)]
 mod tests;
+mod text_column;
 mod text_rows;
+mod text_writer;
 mod unread;
 mod utf8;
+mod utf8_writer;
 mod valid_rows;
 mod writer;
 
+pub use commit_part::part_of;
 pub use create::create;
+pub use row_map::RowMap;
+pub use schema_edit::{LongKind, long_entry};
+pub use text_column::entry_of;
 pub use writer::{CTableWriter, writer_of};
 
 use self::batches::{Batches, Items};
@@ -42,7 +56,7 @@ use crate::dataset::attrs::Attrs;
 use crate::dataset::open;
 use crate::dtype::numpy_meta::{ArrayMeta, Order};
 use crate::dtype::{Dtype, Kind};
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
 use crate::io::journal::Snapshot;
 use crate::io::{Access, Folder, read_buffer};
@@ -160,7 +174,7 @@ impl Opened<'_> {
         let valid = Arc::new(ValidRows::read(&mask, self.options.memory_limit())?);
         let column = |field: &Field| {
             self.column(field, &valid)
-                .map_err(|e| e.within(format_args!("column {:?}", field.name)))
+                .map_err(|e| in_column(e, &field.name))
         };
         Ok(Table {
             name: name.to_owned(),
@@ -285,18 +299,15 @@ impl Opened<'_> {
                 valid.end()
             ));
         }
-        // batches and dictionaries may have nulls, whatever the schema states
-        let may_be_null = field.is_nullable || *form != TextForm::Utf8;
+        let may_be_null = text_column::may_be_null(field, form);
         let packed = match form {
             TextForm::Packed(of) => Some(of.clone()),
             _ => None,
         };
-        let store = TextRows::new(name, source, Arc::clone(valid), packed, limit);
+        let described = (packed, field.entry.clone());
+        let store = TextRows::new(name, source, Arc::clone(valid), described, limit);
         let meta = ArrayMeta {
-            dtype: match form {
-                TextForm::Bytes | TextForm::Packed(_) => Dtype::parse("|O")?,
-                _ => Dtype::text(),
-            },
+            dtype: text_column::dtype_of(form)?,
             shape: vec![valid.count()],
             order: Order::C,
         };
@@ -395,6 +406,16 @@ impl Opened<'_> {
         }
         Ok(Some(mask))
     }
+}
+
+/// Returns an error of a column. A node that the schema requires and that is missing makes the table
+/// an invalid one, not a missing one.
+fn in_column(e: Error, name: &str) -> Error {
+    let status = match e.status {
+        Status::Missing => Status::Format,
+        status => status,
+    };
+    Error { status, ..e }.within(format_args!("column {name:?}"))
 }
 
 /// Returns the dtype of times that are stored as integers.

@@ -2,7 +2,8 @@
 //! that never had a null has none.
 #![forbid(unsafe_code)]
 
-use super::column_writer::{ColumnWriter, frame_of};
+use super::column_writer::ColumnWriter;
+use super::commit_part::CommitPart;
 use super::row_map::RowMap;
 use super::valid_rows::ValidRows;
 use crate::alloc;
@@ -30,16 +31,15 @@ pub struct NullMask {
 }
 
 impl SharedMask {
-    /// Creates the mask of a column. `array` is the one that exists.
+    /// Creates the mask of a column. `stored` is the one that exists, and the positions of its rows.
     pub fn new(
         session: &Arc<Session>,
         file: OsString,
         options: &Options,
-        array: Option<Array>,
-        valid: &Arc<ValidRows>,
+        stored: Option<(Array, RowMap)>,
     ) -> Result<SharedMask> {
         let limit = options.memory_limit();
-        let rows = array.map(|array| ColumnWriter::new(array, valid, limit));
+        let rows = stored.map(|(array, map)| ColumnWriter::new(array, map, limit));
         Ok(SharedMask(Arc::new(RwLock::new(NullMask {
             session: session.clone(),
             file,
@@ -149,13 +149,13 @@ impl NullMask {
         let mut options = self.options.clone();
         options.set_bytes(Opt::Fill, &[1])?;
         let array = Array::create_member(&self.session, &self.file, &new, &options)?;
-        ColumnWriter::with_map(array, map.clone(), self.options.memory_limit())
+        ColumnWriter::new(array, map.clone(), self.options.memory_limit())
     }
 
-    /// Writes all rows. Returns the frame, if there is a mask.
-    pub fn prepare_commit(&mut self, positions: u64, count: u64) -> Result<Option<&mut Frame>> {
+    /// Writes all rows. Returns the frame of the mask, if there is one.
+    pub fn prepare_commit(&mut self, positions: u64, count: u64) -> Result<Vec<&mut Frame>> {
         let Some(rows) = &mut self.rows else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
         if rows.map().rows() != count {
             return Err(fail!(
@@ -165,7 +165,7 @@ impl NullMask {
                 rows.map().rows()
             ));
         }
-        frame_of(rows.prepare_commit(positions)?).map(Some)
+        rows.prepare_commit(positions)
     }
 
     /// Continues with the rows of the commit.

@@ -1,12 +1,15 @@
 //! Opens a CTable for writing.
 #![forbid(unsafe_code)]
 
+use super::commit_part::part_of;
 use super::null_mask::SharedMask;
-use super::schema::{self, Field, Nulls, Values};
+use super::row_map::RowMap;
+use super::schema::{self, Field, Nulls, TextForm, Values};
+use super::text_column::{self, ColumnFiles, has_mask, may_be_null};
 use super::valid_rows::ValidRows;
 use super::writer::{self, CTableWriter, Found, own_options};
-use super::{Opened, times};
-use crate::array::Array;
+use super::{Opened, in_column, times};
+use crate::array::{Array, NewTiled};
 use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::io::journal::{Mode, Session};
@@ -16,10 +19,10 @@ use crate::store::table_files::{
     ATTRIBUTES, COLUMNS, INDEXES, META, NOT_NULL, TableFiles, VALID_ROWS,
 };
 use crate::store::{Node, Store};
-use crate::superchunk::frame::Frame;
+use crate::superchunk::frame::{Frame, NewFrame};
 use crate::table::write::Writer;
 use crate::table::{Column, NullRule, Table};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 /// Opens the table below a group of a store for writing.
@@ -60,8 +63,7 @@ pub fn open(store: &Store, root: &str, options: &Options) -> Result<Table> {
         indexes: files_below(store, &format!("{root}/{INDEXES}/")),
     };
     let column = |field: &Field| {
-        column(&opened, field, &session, &valid, options)
-            .map_err(|e| e.within(format_args!("column {:?}", field.name)))
+        column(&opened, field, &session, &valid, options).map_err(|e| in_column(e, &field.name))
     };
     Ok(Table {
         rows: valid.count(),
@@ -99,16 +101,13 @@ fn refuse_unsupported(schema: &Value, fields: &[Field]) -> Result<()> {
         ));
     }
     for field in fields {
-        let what = match &field.values {
-            Values::Texts(_) => "texts, or other values of any length",
-            Values::Other(kind) => kind,
-            _ => continue,
-        };
-        return Err(fail!(
-            Unsupported,
-            "column {:?}: columns of this kind are read-only ({what})",
-            field.name
-        ));
+        if let Values::Other(kind) = &field.values {
+            return Err(fail!(
+                Unsupported,
+                "column {:?}: columns of this kind are read-only ({kind})",
+                field.name
+            ));
+        }
     }
     Ok(())
 }
@@ -120,15 +119,11 @@ fn column(
     valid: &Arc<ValidRows>,
     options: &Options,
 ) -> Result<Column> {
+    if let Values::Texts(form) = &field.values {
+        return text_column(opened, (field, form), session, valid, options);
+    }
     let folder = format!("{COLUMNS}/{}", field.path);
-    let node = opened.store.node(&opened.path(&folder))?.1;
-    let Node::File(file) = node else {
-        return Err(fail!(
-            Unsupported,
-            "it has no file of its own; copy the table to change it"
-        ));
-    };
-    let array = Array::open_member(session, file, options)?;
+    let array = Array::open_member(session, file_of(opened, &folder)?, options)?;
     let dtype = match &field.values {
         Values::Times(unit) => times(&array, unit)?,
         _ => array.dtype().clone(),
@@ -148,12 +143,12 @@ fn column(
         }),
         Nulls::None | Nulls::Mask => None,
     };
-    let mut array = writer::column(array, &dtype, valid, options)?;
+    let mut array = writer::column(array, &dtype, RowMap::new(valid.clone()), options)?;
     let nulls = match field.nulls {
         Nulls::Mask => {
             let mask = mask(opened, &folder, session, valid)?;
             let rule = mask.rule();
-            writer::writer_of(&mut array)?.set_mask(mask);
+            part_of(&mut array)?.set_mask(mask);
             Some(rule)
         }
         _ => nulls,
@@ -167,6 +162,55 @@ fn column(
     })
 }
 
+/// Returns the file of a node.
+fn file_of<'a>(opened: &'a Opened, node: &str) -> Result<&'a OsStr> {
+    match opened.store.node(&opened.path(node))?.1 {
+        Node::File(file) => Ok(file),
+        _ => Err(fail!(
+            Unsupported,
+            "{node}: it has no file of its own; copy the table to change it"
+        )),
+    }
+}
+
+fn text_column(
+    opened: &Opened,
+    (field, form): (&Field, &TextForm),
+    session: &Arc<Session>,
+    valid: &Arc<ValidRows>,
+    options: &Options,
+) -> Result<Column> {
+    let folder = format!("{COLUMNS}/{}", field.path);
+    let own = opened.options;
+    let array = |suffix: &str, _: &NewTiled| {
+        Array::open_member(session, file_of(opened, &format!("{folder}{suffix}"))?, own)
+    };
+    let frame = |suffix: &str, _: &NewFrame| {
+        Frame::open_member(session, file_of(opened, &format!("{folder}{suffix}"))?, own)
+    };
+    let files = ColumnFiles {
+        positions: valid.end(),
+        array: &array,
+        frame: &frame,
+    };
+    let (name, map) = (
+        opened.store.show(&opened.path(&folder)),
+        RowMap::new(valid.clone()),
+    );
+    let mut array = text_column::column((field, form), &files, &map, session, name, options)?;
+    if has_mask(field, form) {
+        let mask = mask(opened, &folder, session, valid)?;
+        part_of(&mut array)?.set_mask(mask);
+    }
+    Ok(Column {
+        name: field.name.clone(),
+        array,
+        stored_rows: valid.count(),
+        nulls: may_be_null(field, form).then_some(NullRule::Texts),
+        folder,
+    })
+}
+
 /// Opens the mask of the nulls of a column, which may not exist yet.
 fn mask(
     opened: &Opened,
@@ -176,13 +220,11 @@ fn mask(
 ) -> Result<SharedMask> {
     let node = format!("{folder}{NOT_NULL}");
     let array = match opened.store.node(&opened.path(&node)) {
-        Ok((_, Node::File(file))) => Some(Array::open_member(session, file, opened.options)?),
-        Ok(_) => {
-            return Err(fail!(
-                Unsupported,
-                "its mask of nulls has no file of its own; copy the table to change it"
-            ));
-        }
+        Ok(_) => Some(Array::open_member(
+            session,
+            file_of(opened, &node)?,
+            opened.options,
+        )?),
         Err(_) => None,
     };
     let mask = array.as_ref();
@@ -191,5 +233,6 @@ fn mask(
     }
     let file =
         TableFiles::new(&session.container().folder, opened.root).file(&format!("{node}.b2nd"));
-    SharedMask::new(session, file, opened.options, array, valid)
+    let rows = array.map(|array| (array, RowMap::new(valid.clone())));
+    SharedMask::new(session, file, opened.options, rows)
 }

@@ -29,6 +29,11 @@ impl RowMap {
         }
     }
 
+    /// Creates the map of no rows.
+    pub fn empty() -> RowMap {
+        RowMap::new(Arc::new(ValidRows::dense(0)))
+    }
+
     /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
@@ -37,6 +42,12 @@ impl RowMap {
     /// Returns the position after the last row.
     pub fn end(&self) -> u64 {
         self.tail + (self.rows - self.retained)
+    }
+
+    /// Returns the position after the last row that exists.
+    pub fn last_end(&self) -> u64 {
+        let last = self.rows.checked_sub(1);
+        last.map_or(0, |last| self.run(last, 1).end)
     }
 
     /// Returns the positions of the first rows from `row` on that are adjacent, at most `most`.

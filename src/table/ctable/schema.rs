@@ -5,6 +5,7 @@ use crate::dtype::Dtype;
 use crate::dtype::packed::PackedType;
 use crate::error::{Result, fail};
 use crate::json::Value;
+use crate::store::table_files::DICTIONARY;
 
 /// Versions of the schema: 1; 2 with nested columns; 3 with masks of nulls.
 const VERSIONS: [u64; 3] = [1, 2, 3];
@@ -24,6 +25,19 @@ pub struct Field {
     pub nulls: Nulls,
     /// Whether it may have nulls.
     pub is_nullable: bool,
+    /// Its member of the list of columns.
+    pub entry: Value,
+}
+
+impl Field {
+    /// Returns the paths of its nodes below `_cols` whose names other columns could have.
+    pub fn nodes(&self) -> Vec<String> {
+        let mut nodes = vec![self.path.clone()];
+        if let Values::Texts(TextForm::Dictionary(_)) = self.values {
+            nodes.push(format!("{}{DICTIONARY}", self.path));
+        }
+        nodes
+    }
 }
 
 /// How the values of a column are stored.
@@ -103,10 +117,12 @@ fn computed_field(column: &Value) -> Result<Field> {
         values: Values::Other("computed".to_owned()),
         nulls: Nulls::None,
         is_nullable: false,
+        entry: column.clone(),
     })
 }
 
-fn field(column: &Value) -> Result<Field> {
+/// Parses a column.
+pub fn field(column: &Value) -> Result<Field> {
     let text = |key| column.get(key).and_then(Value::as_str);
     let (Some(name), Some(kind)) = (text("name"), text("kind")) else {
         return Err(fail!(
@@ -152,6 +168,7 @@ fn field(column: &Value) -> Result<Field> {
         values,
         is_nullable: column.get("nullable") == Some(&Value::Bool(true)) || nulls != Nulls::None,
         nulls,
+        entry: column.clone(),
     })
 }
 

@@ -1,11 +1,14 @@
 //! Changes of the schema of a CTable: JSON, of which unknown members stay.
 #![forbid(unsafe_code)]
 
+use super::batch_writer::BATCH_ROWS;
+use crate::dtype::packed::PackedType;
 use crate::dtype::{Dtype, Kind, Type};
 use crate::error::{Error, Result, fail};
 use crate::json::Value;
 use crate::slice::SliceExt;
 use crate::table::NullRule;
+use crate::table::write::NewColumn;
 
 /// A column to be added.
 pub struct NewField {
@@ -21,6 +24,8 @@ pub struct NewField {
 
 /// Version of a schema with masks of nulls.
 const WITH_MASKS: i128 = 3;
+/// Maximum length of texts in lists and structures, as python-blosc2 states it for those of Arrow.
+const MAX_LENGTH: i128 = 1_000_000;
 
 /// Returns the schema of a table without columns.
 pub fn empty() -> Value {
@@ -62,10 +67,104 @@ fn no_columns() -> Error {
     fail!(Format, "the schema of the CTable has no list of columns")
 }
 
+/// What the values of a column of any length are, and how they are stored.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LongKind {
+    /// Texts, as offsets and bytes.
+    Utf8,
+    /// Texts, as numbers of those of a dictionary.
+    Dictionary,
+    /// Bytes, in batches.
+    Bytes,
+    /// Lists or structures, in batches.
+    Packed(PackedType),
+}
+
+/// Returns the member of the list of columns for a column of values of any length, which has no name
+/// yet.
+pub fn long_entry(kind: &LongKind, is_nullable: bool) -> Value {
+    let mut entry = match kind {
+        LongKind::Utf8 => object(&[("kind", text("utf8"))]),
+        LongKind::Dictionary => object(&[
+            ("kind", text("dictionary")),
+            ("index_type", object(&[("kind", text("int32"))])),
+            ("value_type", batches("vlstring")),
+            ("ordered", Value::Bool(false)),
+            ("null_code", Value::Int(-1)),
+        ]),
+        LongKind::Bytes => batches("vlbytes"),
+        LongKind::Packed(of) => packed_entry(of),
+    };
+    set(&mut entry, "nullable", Value::Bool(is_nullable));
+    if is_nullable && *kind == LongKind::Utf8 {
+        set(&mut entry, "null_storage", text("mask"));
+    }
+    entry
+}
+
+fn text(text: &str) -> Value {
+    Value::String(text.to_owned())
+}
+
+fn object(members: &[(&str, Value)]) -> Value {
+    let member = |(name, value): &(&str, Value)| ((*name).to_owned(), value.clone());
+    Value::Object(members.iter().map(member).collect())
+}
+
+/// Describes values in batches of MessagePack.
+fn batches(kind: &str) -> Value {
+    object(&[
+        ("kind", text(kind)),
+        ("nullable", Value::Bool(false)),
+        ("serializer", text("msgpack")),
+        ("batch_rows", Value::Int(BATCH_ROWS as i128)),
+    ])
+}
+
+/// Describes the type of values of lists and structures, which may be null.
+fn packed_entry(of: &PackedType) -> Value {
+    let kind = |kind: &str| object(&[("kind", text(kind))]);
+    let long = |kind: &str| object(&[("kind", text(kind)), ("max_length", Value::Int(MAX_LENGTH))]);
+    let mut entry = match of {
+        PackedType::Bool | PackedType::Int { .. } | PackedType::Float(_) => kind(&of.to_string()),
+        PackedType::Text => long("string"),
+        PackedType::Bytes => long("bytes"),
+        PackedType::Time(unit) => object(&[("kind", text("timestamp")), ("unit", text(unit))]),
+        PackedType::List(item) => {
+            let mut list = batches("list");
+            set(&mut list, "item", packed_entry(item));
+            set(&mut list, "storage", text("batch"));
+            list
+        }
+        PackedType::Struct(fields) => {
+            let field = |(name, of): &(String, PackedType)| {
+                let mut entry = packed_entry(of);
+                set(&mut entry, "name", text(name));
+                entry
+            };
+            let fields = Value::Array(fields.iter().map(field).collect());
+            object(&[("kind", text("struct")), ("fields", fields)])
+        }
+    };
+    set(&mut entry, "nullable", Value::Bool(true));
+    entry
+}
+
+/// Returns the member of the list of columns for a column of texts, or other values of any length: that
+/// of the column that is copied, or one of texts of which any may be null.
+pub fn text_entry(new: &NewColumn) -> Option<Value> {
+    let mut entry = match &new.entry {
+        Some(entry) => entry.clone(),
+        None if new.dtype.item.kind == Kind::Text => long_entry(&LongKind::Utf8, true),
+        None => return None,
+    };
+    set(&mut entry, "name", text(new.name));
+    Some(entry)
+}
+
 /// Describes a column of this dtype, whose nulls are marked as these. A dtype that is an array gives
 /// rows of that shape.
 pub fn new_field(name: &str, dtype: &Dtype, nulls: Option<&NullRule>) -> Result<NewField> {
-    let text = |text: &str| Value::String(text.to_owned());
     let mut members = vec![("name".to_owned(), text(name))];
     let (item, row) = match &dtype.item.kind {
         Kind::Array(of, shape) => (&**of, shape.iter().map(|n| *n as u64).collect()),

@@ -3,11 +3,12 @@
 
 use super::valid_rows::ValidRows;
 use crate::array::store::{Reader, Store, Texts};
-use crate::blosc::{StoredCodec, StoredEncoding};
+use crate::blosc::StoredEncoding;
 use crate::checksum::Checksum;
 use crate::dtype::packed::PackedType;
 use crate::error::{Error, Result, fail};
 use crate::format::Format;
+use crate::json::Value;
 use crate::progress::Progress;
 use crate::superchunk::bloscpack::Destination;
 use std::ops::Range;
@@ -31,6 +32,8 @@ pub struct TextRows {
     source: Box<dyn TextSource>,
     valid: Arc<ValidRows>,
     packed: Option<PackedType>,
+    /// The member of the schema.
+    entry: Value,
     limit: u64,
 }
 
@@ -41,7 +44,7 @@ impl TextRows {
         name: String,
         source: Box<dyn TextSource>,
         valid: Arc<ValidRows>,
-        packed: Option<PackedType>,
+        (packed, entry): (Option<PackedType>, Value),
         limit: u64,
     ) -> TextRows {
         TextRows {
@@ -49,16 +52,14 @@ impl TextRows {
             source,
             valid,
             packed,
+            entry,
             limit,
         }
     }
 
-    fn not_bytes(&self) -> Error {
-        fail!(
-            Type,
-            "{}: the items have no fixed length; read them one by one, or with Arrow",
-            self.name
-        )
+    /// Returns the member of the schema that describes the column.
+    pub fn entry(&self) -> &Value {
+        &self.entry
     }
 }
 
@@ -72,12 +73,7 @@ impl Store for TextRows {
     }
 
     fn encoding(&self) -> StoredEncoding {
-        StoredEncoding {
-            codec: StoredCodec::Mixed,
-            level: None,
-            filters: Vec::new(),
-            precision: None,
-        }
+        StoredEncoding::mixed()
     }
 
     fn checksum(&self) -> Checksum {
@@ -117,11 +113,11 @@ impl Store for TextRows {
     }
 
     fn read(&self, _: u64, _: &mut [u8]) -> Result<bool> {
-        Err(self.not_bytes())
+        Err(not_bytes(&self.name))
     }
 
     fn copy_as(&self, _: Destination, _: Option<&[u8]>, _: u64, _: Reader) -> Result<bool> {
-        Err(self.not_bytes())
+        Err(not_bytes(&self.name))
     }
 
     fn attr_names(&self) -> Vec<&str> {
@@ -141,17 +137,9 @@ impl Store for TextRows {
     }
 
     fn texts(&self, first: u64, n: u64) -> Result<Texts> {
-        let (mut texts, mut row, end) = (Texts::new(self.limit), first, first.saturating_add(n));
-        while row < end {
-            let run = self.valid.run(row, end - row);
-            if run.is_empty() {
-                return Err(fail!(State, "{}: row {row} has no position", self.name));
-            }
-            row += run.end - run.start;
-            self.source
-                .read(run, &mut texts)
-                .map_err(|e| e.within(&self.name))?;
-        }
+        let mut texts = Texts::new(self.limit);
+        let run = |row, n| self.valid.run(row, n);
+        rows_of(&*self.source, first, n, run, &mut texts).map_err(|e| e.within(&self.name))?;
         Ok(texts)
     }
 
@@ -168,13 +156,42 @@ impl Store for TextRows {
     }
 }
 
+/// Adds `n` rows from `first` on to a list. `run` returns the positions of the first rows from one on
+/// that are adjacent, at most so many.
+pub fn rows_of(
+    source: &dyn TextSource,
+    first: u64,
+    n: u64,
+    run: impl Fn(u64, u64) -> Range<u64>,
+    to: &mut Texts,
+) -> Result<()> {
+    let (mut row, end) = (first, first.saturating_add(n));
+    while row < end {
+        let positions = run(row, end - row);
+        if positions.is_empty() {
+            return Err(fail!(State, "row {row} has no position"));
+        }
+        row += positions.end - positions.start;
+        source.read(positions, to)?;
+    }
+    Ok(())
+}
+
+/// Returns the error of a call that needs items of fixed length.
+pub fn not_bytes(name: &str) -> Error {
+    fail!(
+        Type,
+        "{name}: the items have no fixed length; read them one by one, or with Arrow"
+    )
+}
+
 /// Returns an error if the bytes are no text.
-pub fn check_text(position: u64, bytes: &[u8]) -> Result<()> {
+pub fn check_text(bytes: &[u8]) -> Result<()> {
     match std::str::from_utf8(bytes) {
         Ok(_) => Ok(()),
         Err(_) => Err(fail!(
             Format,
-            "the text at position {position} is not UTF-8: \"{}\"",
+            "the text is not UTF-8: \"{}\"",
             bytes.escape_ascii()
         )),
     }

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::array::store::{Reader, Store};
-use crate::blosc::{StoredCodec, StoredEncoding};
+use crate::blosc::StoredEncoding;
 use crate::checksum::Checksum;
 use crate::error::{Error, Result, fail};
 use crate::format::Format;
@@ -39,12 +39,7 @@ impl Store for Unread {
     }
 
     fn encoding(&self) -> StoredEncoding {
-        StoredEncoding {
-            codec: StoredCodec::Mixed,
-            level: None,
-            filters: Vec::new(),
-            precision: None,
-        }
+        StoredEncoding::mixed()
     }
 
     fn checksum(&self) -> Checksum {

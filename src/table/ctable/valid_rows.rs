@@ -26,6 +26,16 @@ pub struct ValidRows {
     end: u64,
 }
 
+/// Returns a bit for each byte of a mask, the first one in the lowest bit.
+fn word(bytes: &[u8]) -> u64 {
+    // most of them in most tables
+    if *bytes == [1; WORD as usize] {
+        return u64::MAX;
+    }
+    let push = |word, b: &u8| word << 1 | u64::from(*b != 0);
+    bytes.iter().rev().fold(0, push)
+}
+
 impl ValidRows {
     /// Reads a mask of one byte per position. The bitmap needs less than `limit` bytes.
     pub fn read(mask: &Array, limit: u64) -> Result<ValidRows> {
@@ -49,10 +59,7 @@ impl ValidRows {
         while at < n {
             let part = piece.at_mut(..(n - at).min(PIECE) as usize)?;
             mask.read(&[at], &[part.len() as u64], None, part, None)?;
-            bits.extend(part.chunks(WORD as usize).map(|bytes| {
-                let push = |word, b: &u8| word << 1 | u64::from(*b != 0);
-                bytes.iter().rev().fold(0, push)
-            }));
+            bits.extend(part.chunks(WORD as usize).map(word));
             at += part.len() as u64;
         }
         ValidRows::of_bits(bits)

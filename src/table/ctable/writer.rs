@@ -9,10 +9,12 @@
 
 use super::SCHEMA;
 use super::column_writer::{ColumnWriter, frame_of};
+use super::commit_part::part_of;
 use super::null_mask::SharedMask;
 use super::row_map::RowMap;
-use super::schema::path_of;
+use super::schema::{self, Field, Nulls, Values, path_of};
 use super::schema_edit;
+use super::text_column::{self, ColumnFiles};
 use super::valid_rows::ValidRows;
 use crate::alloc;
 use crate::array::msgpack_json::{from_json, to_json};
@@ -21,16 +23,16 @@ use crate::blosc::{Codec, Params, Target};
 use crate::dataset::attrs::Attrs;
 use crate::dtype::numpy_meta::{ArrayMeta, Order};
 use crate::dtype::{Dtype, Kind};
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::Session;
 use crate::io::parent;
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::store::EMBED;
-use crate::store::table_files::{ATTRIBUTES, META, NOT_NULL, TableFiles, VALID_ROWS};
+use crate::store::table_files::{ATTRIBUTES, Extension, META, NOT_NULL, TableFiles, VALID_ROWS};
 use crate::superchunk::frame::{self, Frame, NewFrame};
-use crate::table::Column;
 use crate::table::write::NewColumn;
+use crate::table::{Column, NullRule};
 use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
@@ -83,6 +85,15 @@ pub struct CTableWriter {
     obsolete: Vec<OsString>,
     // last field, so that the lock is released after the cleanup
     pub session: Arc<Session>,
+}
+
+/// A column that was created.
+pub struct MadeColumn {
+    pub array: Array,
+    /// How its nulls are marked.
+    pub nulls: Option<NullRule>,
+    /// Its member of the schema.
+    pub entry: Value,
 }
 
 /// The frames of an existing table.
@@ -167,41 +178,112 @@ impl CTableWriter {
         })
     }
 
-    /// Creates the array of a column, without rows, and adds it to the schema before column `at`.
-    pub fn column(&mut self, at: usize, new: &NewColumn) -> Result<Array> {
+    /// Creates a column, whose rows are zeros at the positions of those of the other columns. It
+    /// belongs to the table when it is [in the schema](CTableWriter::add_to_schema).
+    pub fn column(&mut self, new: &NewColumn, map: &RowMap) -> Result<MadeColumn> {
+        if let Some(entry) = schema_edit::text_entry(new) {
+            return self.text_column(new, map, entry);
+        }
         let (name, dtype, options) = (new.name, &new.dtype, &new.options);
         let field = schema_edit::new_field(name, dtype, new.nulls.as_ref())?;
+        self.refuse_shared(&schema::field(&field.entry)?)?;
         if options.given_bytes(Opt::Fill).is_some() {
             return Err(fail!(
                 Unsupported,
                 "a fill value: the rows of a CTable always have values"
             ));
         }
-        let file = self.files.column(&path_of(name));
+        let file = self.files.column(&path_of(name), Extension::Array);
         self.refuse_obsolete(&file)?;
         self.make_folders(&file)?;
         let item = Dtype::parse(&field.stored)?.item.size as u64;
         let row_bytes = field.row.iter().fold(item, |n, d| n.saturating_mul(*d));
         let chunk = [&[chunk_rows(row_bytes, options)], &field.row[..]].concat();
-        let shape = [&[0], &field.row[..]].concat();
+        let shape = [&[map.end()], &field.row[..]].concat();
         let mut own = options.clone();
         own.take(Opt::ExpectedRows);
         own.take(Opt::ChunkBytes);
-        let new = new_array(&field.stored, &shape, &chunk);
-        let array = Array::create_member(&self.session, &file, &new, &own)?;
-        let columns = schema_edit::columns(&mut self.schema)?;
-        columns.insert(at.min(columns.len()), field.entry);
-        self.schema_changed = true;
-        let none = Arc::new(ValidRows::dense(0));
-        let mut array = column(array, dtype, &none, options)?;
-        if field.has_mask {
+        let spec = new_array(&field.stored, &shape, &chunk);
+        let array = Array::create_member(&self.session, &file, &spec, &own)?;
+        let mut array = column(array, dtype, map.clone(), options)?;
+        let nulls = match field.has_mask {
+            true => Some(self.add_mask(name, &mut array, options)?.rule()),
+            false => new.nulls.clone(),
+        };
+        Ok(MadeColumn {
+            array,
+            nulls,
+            entry: field.entry,
+        })
+    }
+
+    /// Adds a column to the schema before column `at`.
+    pub fn add_to_schema(&mut self, at: usize, entry: Value) -> Result<()> {
+        if schema::field(&entry)?.nulls == Nulls::Mask {
             schema_edit::set_version_with_masks(&mut self.schema);
-            let file = self.files.column(&format!("{}{NOT_NULL}", path_of(name)));
-            let own = own_options(options)?;
-            let mask = SharedMask::new(&self.session, file, &own, None, &none)?;
-            writer_of(&mut array)?.set_mask(mask);
         }
-        Ok(array)
+        let columns = schema_edit::columns(&mut self.schema)?;
+        columns.insert(at.min(columns.len()), entry);
+        self.schema_changed = true;
+        Ok(())
+    }
+
+    /// Gives a new column a mask of its nulls.
+    fn add_mask(&self, name: &str, array: &mut Array, options: &Options) -> Result<SharedMask> {
+        let path = format!("{}{NOT_NULL}", path_of(name));
+        let file = self.files.column(&path, Extension::Array);
+        let mask = SharedMask::new(&self.session, file, &own_options(options)?, None)?;
+        part_of(array)?.set_mask(mask.clone());
+        Ok(mask)
+    }
+
+    /// Creates a column of texts, or other values of any length, with this member of the schema.
+    fn text_column(&mut self, new: &NewColumn, map: &RowMap, entry: Value) -> Result<MadeColumn> {
+        let field = schema::field(&entry)?;
+        let Values::Texts(form) = &field.values else {
+            return Err(fail!(State, "column {:?}: no column of texts", new.name));
+        };
+        self.refuse_shared(&field)?;
+        for file in self.files.of_text(&field.path) {
+            self.refuse_obsolete(&file)?;
+        }
+        self.make_folders(&self.files.column(&field.path, Extension::Array))?;
+        let mut own = own_options(&new.options)?;
+        for opt in [Opt::Codec, Opt::Level, Opt::Checksum] {
+            new.options.copy_to(opt, &mut own)?;
+        }
+        let (session, files) = (&self.session, &self.files);
+        let file =
+            |suffix: &str, extension| files.column(&format!("{}{suffix}", field.path), extension);
+        let array = |suffix: &str, new: &NewTiled| {
+            Array::create_member(session, &file(suffix, Extension::Array), new, &own)
+        };
+        let frame = |suffix: &str, new: &NewFrame| {
+            let mut own = own.clone();
+            let params = frame::take_requested_params(&mut own, &new.params)?;
+            let new = NewFrame { params, ..*new };
+            let name = file(suffix, Extension::Batches);
+            let mut frame = Frame::create_member(session, &name, &new, &own)?;
+            frame.set_variable_blocks()?;
+            Ok(frame)
+        };
+        let files = ColumnFiles {
+            positions: 0,
+            array: &array,
+            frame: &frame,
+        };
+        let name = session.container().folder.show(&file("", Extension::Array));
+        let which = (&field, form);
+        let mut array = text_column::column(which, &files, map, session, name, &new.options)?;
+        if text_column::has_mask(&field, form) {
+            self.add_mask(new.name, &mut array, &new.options)?;
+        }
+        let nulls = text_column::may_be_null(&field, form).then_some(NullRule::Texts);
+        Ok(MadeColumn {
+            array,
+            nulls,
+            entry,
+        })
     }
 
     /// Removes a column from the schema; its files after the commit.
@@ -214,6 +296,20 @@ impl CTableWriter {
         // the first commit removes or replaces all files of another table
         if self.replaced.is_none() {
             self.obsolete.extend(self.files.of_node(folder)?);
+        }
+        Ok(())
+    }
+
+    /// Fails if another column has a node of a new one.
+    fn refuse_shared(&mut self, new: &Field) -> Result<()> {
+        let nodes = new.nodes();
+        for entry in schema_edit::columns(&mut self.schema)?.iter() {
+            let other = schema::field(entry)?;
+            if other.nodes().iter().any(|node| nodes.contains(node)) {
+                let e = fail!(State, "it would have the files of column {:?}", other.name);
+                let status = Status::Exists;
+                return Err(Error { status, ..e });
+            }
         }
         Ok(())
     }
@@ -258,7 +354,7 @@ impl CTableWriter {
         }
         let limit = self.options.memory_limit();
         let map = match columns.first_mut() {
-            Some(column) => writer_of(column.array.as_mut())?.map().clone(),
+            Some(column) => part_of(column.array.as_mut())?.map().clone(),
             None => RowMap::new(self.valid.clone()),
         };
         let valid = map.committed(limit)?;
@@ -269,8 +365,7 @@ impl CTableWriter {
         let mut masks: Vec<_> = masks.iter().map(SharedMask::write).collect();
         let mut frames = Vec::new();
         for column in columns.iter_mut() {
-            let array = writer_of(column.array.as_mut())?.prepare_commit(positions)?;
-            frames.push(frame_of(array)?);
+            frames.extend(part_of(column.array.as_mut())?.prepare_commit(positions)?);
         }
         for mask in &mut masks {
             frames.extend(mask.prepare_commit(positions, valid.count())?);
@@ -297,7 +392,7 @@ impl CTableWriter {
             None => frame::commit_all(&self.session, frames)?,
         }
         for column in columns {
-            writer_of(column.array.as_mut())?.finish_commit(&valid);
+            part_of(column.array.as_mut())?.finish_commit(&valid);
         }
         masks.iter_mut().for_each(|mask| mask.finish_commit(&valid));
         self.finish_commit(valid);
@@ -407,13 +502,8 @@ fn count(meta: &mut Frame, name: &str) -> Result<()> {
 }
 
 /// Returns the column over an array, whose rows have these positions.
-pub fn column(
-    array: Array,
-    dtype: &Dtype,
-    valid: &Arc<ValidRows>,
-    options: &Options,
-) -> Result<Array> {
-    let shape = [&[valid.count()], array.shape().get(1..).unwrap_or_default()].concat();
+pub fn column(array: Array, dtype: &Dtype, map: RowMap, options: &Options) -> Result<Array> {
+    let shape = [&[map.rows()], array.shape().get(1..).unwrap_or_default()].concat();
     let chunkshape = array.chunkshape().to_vec();
     let dtype = match dtype.item.kind {
         // the rows have the shape
@@ -425,7 +515,7 @@ pub fn column(
         shape,
         order: Order::C,
     };
-    let store = ColumnWriter::new(array, valid, options.memory_limit())?;
+    let store = ColumnWriter::new(array, map, options.memory_limit())?;
     Array::over(Box::new(store), meta, chunkshape, options)
 }
 
@@ -433,7 +523,7 @@ pub fn column(
 fn masks_of<A: AsMut<Array>>(columns: &mut [Column<A>]) -> Result<Vec<SharedMask>> {
     let mut masks = Vec::new();
     for column in columns {
-        masks.extend(writer_of(column.array.as_mut())?.mask().cloned());
+        masks.extend(part_of(column.array.as_mut())?.mask().cloned());
     }
     Ok(masks)
 }
@@ -457,7 +547,8 @@ fn empty_frame<'a>(chunk_bytes: usize, metalayers: &'a [(&'a str, Vec<u8>)]) -> 
     }
 }
 
-fn new_array<'a>(dtype: &'a str, shape: &'a [u64], chunk: &'a [u64]) -> NewTiled<'a> {
+/// Returns the properties of an array.
+pub fn new_array<'a>(dtype: &'a str, shape: &'a [u64], chunk: &'a [u64]) -> NewTiled<'a> {
     NewTiled {
         dtype,
         shape,

@@ -5,6 +5,7 @@ use crate::dtype::Dtype;
 use crate::error::Status;
 use crate::io::sim::{self, Fault, Files, Rng, Scenario, SimDisk, StateCounts, Tally};
 use crate::options::Opt;
+use crate::table::GivenCells;
 use std::path::Path;
 
 /// Names and dtypes, of 4, 3 and 6 bytes per row.
@@ -32,7 +33,7 @@ fn new(folder: &Arc<dyn Folder>, mode: Mode, columns: &[(&str, &str)]) -> Result
     Table::create_in(folder, mode, Format::CTable, &dtypes(columns), &options())
 }
 
-fn opened(folder: &Arc<dyn Folder>, mode: Mode) -> Result<Table> {
+pub(super) fn opened(folder: &Arc<dyn Folder>, mode: Mode) -> Result<Table> {
     let options = Options::new().with(Opt::Threads, 1)?;
     Table::open_in(folder, mode, &options)
 }
@@ -70,7 +71,7 @@ fn base(rows: u64) -> SimDisk {
 }
 
 /// Returns the attributes and the names of the columns, and the rows.
-fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
+pub(super) fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let t = opened(folder, Mode::Read)?;
     let names: Vec<&str> = t.columns().iter().map(|c| c.name.as_str()).collect();
     let mut all = vec![format!("{}{names:?}", t.attrs().to_text()).into_bytes()];
@@ -84,6 +85,14 @@ fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
         let attrs = c.array.attrs()?.into_iter();
         let about = attrs.flat_map(|(name, value)| [name.into_bytes(), value].concat());
         all[0].extend(about);
+        if c.array.store().has_objects() {
+            let texts = c.array.texts(0, t.rows())?;
+            for (i, row) in all[1..].iter_mut().enumerate() {
+                row.extend(texts.get(i).unwrap());
+                row.push(0xff);
+            }
+            continue;
+        }
         let mut bytes = vec![0; c.array.nbytes() as usize];
         let start = vec![0; c.array.shape().len()];
         c.array
@@ -98,7 +107,10 @@ fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     Ok(all)
 }
 
-fn act(folder: &Arc<dyn Folder>, change: impl Fn(&mut Table) -> Result<()>) -> Result<()> {
+pub(super) fn act(
+    folder: &Arc<dyn Folder>,
+    change: impl Fn(&mut Table) -> Result<()>,
+) -> Result<()> {
     let mut t = opened(folder, Mode::Append)?;
     change(&mut t)?;
     t.commit()
@@ -111,12 +123,24 @@ fn check(
     per_cut: usize,
     wrong: Option<Fault>,
 ) -> Tally {
+    check_with(name, disk, act_on, per_cut, wrong, |t| append(t, 9, 1))
+}
+
+/// Like [`check`], for tables to which `next` appends a row.
+pub(super) fn check_with(
+    name: &str,
+    disk: &SimDisk,
+    act_on: &dyn Fn(Arc<dyn Folder>) -> Result<()>,
+    per_cut: usize,
+    wrong: Option<Fault>,
+    next: fn(&mut Table) -> Result<()>,
+) -> Tally {
     let scene = Scenario {
         name: name.into(),
         disk: disk.copy(),
         act: act_on,
         read: &|folder| seen(&folder),
-        next_commit: &|folder| act(&folder, |t| append(t, 9, 1)),
+        next_commit: &|folder| act(&folder, next),
     };
     if wrong.is_none() {
         sim::check_readers(&scene);
@@ -421,6 +445,90 @@ fn columns_are_replaced_in_two_commits() {
     t.commit().unwrap();
     drop(t);
     assert_eq!(opened(&disk.folder(), Mode::Read).unwrap().rows(), 0);
+}
+
+/// The rows of a new column are at the positions of those of the other columns, whatever has been
+/// removed before, or inserted since the last commit.
+#[test]
+fn new_columns_follow_the_rows() {
+    for seed in 0..12 {
+        let mut rng = Rng(seed * 2 + 1);
+        let disk = if seed % 2 == 0 {
+            fixture_disk()
+        } else {
+            base(ROWS)
+        };
+        let mut t = opened(&disk.folder(), Mode::Append).unwrap();
+        for step in 0..rng.below(4) as u64 {
+            let at = rng.below(t.rows() as usize) as u64;
+            match rng.below(3) {
+                0 => t.remove(at, 5.min(t.rows() - at)).unwrap(),
+                1 => t.insert(at, 3, &slices(&rows_of(&t, step, 3))).unwrap(),
+                _ => append(&mut t, step, 7).unwrap(),
+            }
+        }
+        let n = t.rows();
+        let numbers = noise(seed, n * 8);
+        let texts: Vec<String> = (0..n).map(|i| "x".repeat(i as usize % 5)).collect();
+        let texts = GivenCells::of_values(texts.iter().map(|t| Some(t.as_bytes()))).unwrap();
+        let (number, text) = (Dtype::parse("<f8").unwrap(), Dtype::text());
+        t.column_add(0, "new", &number, Some(&numbers)).unwrap();
+        let added = t.column_add_cells(2, "texts", &text, Some(texts.cells()));
+        added.unwrap();
+        t.column_add(1, "zeros", &number, None).unwrap();
+        t.column_add(1, "empty", &text, None).unwrap();
+        let check = |t: &Table| {
+            let column = |name| &t.columns()[t.find_column(name).unwrap()].array;
+            assert!(super::content(column("new")) == numbers, "{seed}");
+            assert!(
+                super::content(column("zeros")) == vec![0; n as usize * 8],
+                "{seed}"
+            );
+            let (found, empty) = (column("texts"), column("empty").texts(0, n).unwrap());
+            let found = found.texts(0, n).unwrap();
+            for i in 0..n as usize {
+                assert_eq!(found.get(i).unwrap().len(), i % 5, "{seed}");
+            }
+            assert!(empty.bytes.is_empty() && !empty.nulls.contains(&true));
+        };
+        check(&t);
+        t.commit().unwrap();
+        check(&t);
+        check(&opened(&disk.folder(), Mode::Read).unwrap());
+    }
+}
+
+/// A column that could not be added leaves nothing.
+#[test]
+fn columns_that_fail_are_not_in_the_table() {
+    let disk = base(3);
+    let old = seen(&disk.folder()).unwrap();
+    let mut t = opened(&disk.folder(), Mode::Append).unwrap();
+    for (dtype, bytes) in [("<i8", 23), ("<i8", 25), ("|V3", 9), ("<U1", 0)] {
+        let dtype = Dtype::parse(dtype).unwrap();
+        t.column_add(1, "new", &dtype, Some(&vec![0; bytes]))
+            .unwrap_err();
+    }
+    let texts = GivenCells::of_values([Some(&b"\xff"[..]); 3].into_iter()).unwrap();
+    let added = t.column_add_cells(1, "new", &Dtype::text(), Some(texts.cells()));
+    assert_eq!(added.unwrap_err().status, Status::Type);
+    assert_eq!(t.columns().len(), COLUMNS.len());
+    t.commit().unwrap();
+    assert!(seen(&disk.folder()).unwrap() == old);
+    let texts = GivenCells::of_values([Some(&b"x"[..]); 3].into_iter()).unwrap();
+    t.column_add_cells(1, "new", &Dtype::text(), Some(texts.cells()))
+        .unwrap();
+    t.commit().unwrap();
+    assert_eq!(
+        opened(&disk.folder(), Mode::Read).unwrap().columns().len(),
+        COLUMNS.len() + 1
+    );
+    let left = disk.contents();
+    assert!(
+        left.keys()
+            .all(|name| !name.to_str().unwrap().contains(".holdall-p")),
+        "{left:?}"
+    );
 }
 
 #[test]
