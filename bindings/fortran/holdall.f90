@@ -36,7 +36,8 @@
 !    are not copied, except sections with gaps by append, insert and put.
 !  - Numbers must have the type of the array: reals from integers are HOLDALL_E_TYPE, and so are
 !    another byte order, and unsigned integers, which Fortran does not have. bits=.true. accepts any
-!    items of the same size. Text, of dtype S, is character(n).
+!    items of the same size. Text, of dtype S, is character(n); tables also put and write it to
+!    columns of dtype T, without trailing blanks.
 !  - call holdall_options_set_progress(o, p) sets p as the progress callback of options o.
 !    holdall_verify() has an argument for a procedure that is called for each fault.
 !  - call s%from_memory(bytes) and call o%set_storage([s]) open a container in memory:

@@ -90,3 +90,17 @@ func (t *Table) AppendArrow(stream unsafe.Pointer) error {
 		return C.holdall_table_append_arrow(t, (*C.struct_ArrowArrayStream)(stream), &c.err)
 	})
 }
+
+// TableFromArrow creates a table with the columns and rows of stream, the address of a struct
+// ArrowArrayStream, commits it and opens it for changes. The stream is always taken over, also on
+// failure. In a CTable the columns keep the types of the fields; other formats have no values of any
+// length and no nulls. path, mode, format, options: as for CreateTable. Errors: ErrUnsupported for a
+// field of a type for which the format has no column; others as for CreateTable and AppendArrow.
+func TableFromArrow(path string, mode Mode, format Format, stream unsafe.Pointer,
+	options ...Option) (*Table, error) {
+	return table("create a table", path, mode, options,
+		func(path *C.char, o *C.holdall_options, out **C.holdall_table, c *call) C.holdall_status {
+			return C.holdall_table_from_arrow(path, C.holdall_mode(mode), C.holdall_format(format),
+				(*C.struct_ArrowArrayStream)(stream), o, out, &c.err)
+		})
+}

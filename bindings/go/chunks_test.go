@@ -341,6 +341,17 @@ func TestTable(t *testing.T) {
 	if to.RowCount() != 3 || must(tab.Arrow(0, 2, 0)).Close() != nil {
 		t.Fatal(to.RowCount())
 	}
+	stream := must(tab.Arrow(0, 2, 0))
+	made := must(TableFromArrow(path+".b2d", Create, CTable, stream.Pointer()))
+	if made.RowCount() != 2 || made.Columns()[0].Dtype != "<i4" {
+		t.Fatal(made.RowCount(), made.Columns())
+	}
+	done(t, made.Close())
+	done(t, stream.Close())
+	stream = must(tab.Arrow(0, 2, 0))
+	_, err = TableFromArrow(path+".b2d", Create, CTable, stream.Pointer())
+	is(t, err, ErrExists)
+	done(t, stream.Close())
 	done(t, must(tab.ColumnsArrow([]string{"key"}, 0, 2, 0)).Close())
 	done(t, must(tab.ColumnsArrow(nil, 0, 2, 0)).Close())
 	_, err = tab.ColumnsArrow([]string{"none"}, 0, 2, 0)

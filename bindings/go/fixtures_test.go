@@ -27,6 +27,9 @@ func fixtures(t *testing.T) string {
 	return folder
 }
 
+// The stores, which are among the fixtures of this repository.
+var stores = filepath.Join("..", "..", "tests", "fixtures", "stores")
+
 // Numbers that Python writes to JSON and that other readers reject.
 var notNumbers = regexp.MustCompile(`-?\bInfinity\b|\bNaN\b`)
 

@@ -7,16 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 )
 
 func TestStores(t *testing.T) {
-	folder := filepath.Join(fixtures(t), "stores")
-	if !exists(folder) {
-		t.Skip("no stores")
-	}
 	for _, name := range []string{"tree.b2z", "tree.b2d", "threshold.b2d", "embed.b2e"} {
-		path := filepath.Join(folder, name)
+		path := filepath.Join(stores, name)
 		s := must(OpenStore(path, Threads(1)))
 		nodes := s.Nodes()
 		if len(nodes) < 8 || nodes[len(nodes)-1][0] != '/' {
@@ -57,7 +54,7 @@ func TestStores(t *testing.T) {
 			done(t, array.Close())
 		}
 	}
-	table := must(OpenTable(filepath.Join(folder, "deleted.b2d"), ReadOnly))
+	table := must(OpenTable(filepath.Join(stores, "deleted.b2d"), ReadOnly))
 	nulls := must(table.ReadNulls("i", 0, 4))
 	if len(nulls) != 4 || nulls[2] || !nulls[3] {
 		t.Fatal(nulls)
@@ -66,7 +63,7 @@ func TestStores(t *testing.T) {
 	is(t, err, ErrArgument)
 	_, err = OpenStore(filepath.Join(t.TempDir(), "none.b2z"))
 	is(t, err, ErrMissing)
-	bytes := must(os.ReadFile(filepath.Join(folder, "dict.b2z")))
+	bytes := must(os.ReadFile(filepath.Join(stores, "dict.b2z")))
 	_, err = OpenStore("", UseStorage(Memory(bytes[:len(bytes)-1])))
 	is(t, err, ErrFormat)
 	if n := len(must(OpenStore("", UseStorage(Memory(bytes)))).Nodes()); n != 8 {
@@ -90,4 +87,104 @@ func TestCTablesAreWritten(t *testing.T) {
 	if table.RowCount() != 4 || n[8] != 1 || x[2] != 1 || x[3] != 9 {
 		t.Fatal(table.RowCount(), n, x)
 	}
+}
+
+// valuesOf reads all values of a column; nil is a null.
+func valuesOf(t *testing.T, table *Table, name string) (values [][]byte) {
+	t.Helper()
+	column, n := must(table.Column(name)), int(table.RowCount())
+	nulls := must(table.ReadNulls(name, 0, n))
+	for i := 0; i < n; i++ {
+		value := must(column.ReadObject(uint64(i)))
+		if nulls != nil && nulls[i] {
+			value = nil
+		}
+		values = append(values, value)
+	}
+	return values
+}
+
+func sameValues(t *testing.T, have, want [][]byte) {
+	t.Helper()
+	if !reflect.DeepEqual(have, want) {
+		t.Fatalf("%q (expected %q)", have, want)
+	}
+}
+
+func TestTextsAreWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.b2d")
+	spec := TableSpec{CTable, []Column{{"t", "T"}, {"n", "<i8"}}}
+	table := must(CreateTable(path, Create, spec))
+	defer table.Close()
+	a, b, empty := []byte("a"), []byte("b\x00\u00e9\U0001f600"), []byte{}
+	n := func(numbers ...int64) []byte { return Bytes(numbers) }
+	done(t, table.Append(0, Texts(), nil))
+	done(t, table.Append(3, Values(a, nil, empty), n(1, 2, 3)))
+	done(t, table.Insert(1, 2, Texts(string(b), "c"), n(4, 5)))
+	done(t, table.Write("t", 2, 2, Values(nil, []byte("d"))))
+	done(t, table.Write("n", 0, 1, n(6)))
+	done(t, table.AddColumn(1, Column{"u", "T"}, Values(nil, a, b, empty, nil)))
+
+	// No error changes the table.
+	for _, err := range []error{
+		table.Append(2, Texts("x"), Texts("y", "z"), n(1, 2)),
+		table.Append(1, Texts("x", "y"), Texts("z"), n(1)),
+		table.Insert(0, 1, Texts(), Texts("z"), n(1)),
+		table.Append(1, nil, Texts("z"), n(1)),
+		table.Append(1, []byte("no encoding"), Texts("z"), n(1)),
+		table.Append(1, Texts("x")[:8], Texts("z"), n(1)),
+		table.Append(1, append(Texts("x"), 0), Texts("z"), n(1)),
+		table.Append(1, Texts("x"), n(1)),
+		table.Write("t", 0, 2, Texts("x")),
+		table.Write("t", 0, 1, []byte("x")),
+		table.AddColumn(0, Column{"v", "T"}, Texts("x")),
+		table.AddColumn(0, Column{"v", "T"}, n(1, 2, 3, 4, 5)),
+	} {
+		is(t, err, ErrArgument)
+	}
+	is(t, table.Append(1, Texts("\xff"), Texts("z"), n(1)), ErrType)
+	is(t, table.Write("u", 0, 1, Texts("\xff")), ErrType)
+	is(t, table.Write("u", 5, 1, Texts("x")), ErrRange)
+	is(t, table.AddColumn(0, Column{"v", "object"}, Texts("1", "2", "3", "4", "5")), ErrUnsupported)
+
+	for i := 0; i < 2; i++ {
+		sameValues(t, valuesOf(t, table, "t"), [][]byte{a, b, nil, []byte("d"), empty})
+		sameValues(t, valuesOf(t, table, "u"), [][]byte{nil, a, b, empty, nil})
+		numbers := make([]int64, 5)
+		done(t, table.ReadRows(0, 5, 1, []string{"n"}, Bytes(numbers)))
+		if !reflect.DeepEqual(numbers, []int64{6, 4, 5, 2, 3}) {
+			t.Fatal(numbers)
+		}
+		if i == 0 {
+			done(t, table.Commit())
+			done(t, table.Close())
+			table = must(OpenTable(path, ReadOnly))
+		}
+	}
+	is(t, table.Append(1, Texts("x"), Texts("y"), n(1)), ErrState)
+	done(t, table.Close())
+	is(t, table.Append(1, Texts("x"), Texts("y"), n(1)), fs.ErrClosed)
+}
+
+// The columns of the fixture are x, an integer; t, m, v and d, texts; w, bytes; l, a list in
+// MessagePack.
+func TestOtherValuesAreWritten(t *testing.T) {
+	original := must(OpenTable(filepath.Join(stores, "text.b2d"), ReadOnly))
+	defer original.Close()
+	path := filepath.Join(t.TempDir(), "t.b2d")
+	done(t, original.Copy(path, Create, CTable))
+	table := must(OpenTable(path, Append))
+	defer table.Close()
+	x, text := Bytes([]int64{7}), Texts("a")
+	w, l := []byte{0, 255}, []byte{0x92, 1, 2}
+	done(t, table.Append(1, x, text, text, text, text, Values(w), Values(l)))
+	is(t, table.Append(1, x, text, text, text, text, Values(w), l), ErrArgument)
+	is(t, table.Append(1, x, text, text, text, text, Values(w), Values([]byte{0xc1})), ErrType)
+	done(t, table.Write("w", 0, 1, Values(l)))
+	is(t, table.Write("w", 0, 2, Values(l)), ErrArgument)
+	done(t, table.Commit())
+	n := int(table.RowCount())
+	bytes, lists := valuesOf(t, table, "w"), valuesOf(t, table, "l")
+	sameValues(t, [][]byte{bytes[0], bytes[n-1], lists[n-1]}, [][]byte{l, w, l})
+	is(t, original.Append(1, x, text, text, text, text, Values(w), Values(l)), ErrState)
 }

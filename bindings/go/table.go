@@ -11,7 +11,8 @@ import "unsafe"
 // Table is an open table.
 type Table struct{ *handle }
 
-// Column is the name and the dtype of a column.
+// Column is the name and the dtype of a column. The dtype "T" is text of any length, of which any may
+// be null; only CTables have it. ReadObject of the column reads a text, ReadNulls finds the nulls.
 type Column struct{ Name, Dtype string }
 
 // column is the name of the column of a table that an Array stands for.
@@ -307,9 +308,11 @@ func (t *Table) changed(op string, f func(t *C.holdall_table, c *call) C.holdall
 }
 
 // Append appends count rows. columns[i] holds the new items of column i, packed, in C order, for
-// every column; see Bytes. After an error nothing is appended to any column.
+// every column; see Bytes. For a column of values of any length it is the result of Texts or Values.
+// After an error nothing is appended to any column. Errors: ErrType for a text that is not UTF-8, for
+// a null in a column without nulls, and for MessagePack of another type, with Position.
 func (t *Table) Append(count uint64, columns ...[]byte) error {
-	return t.addRows("append", columns, func(t *C.holdall_table, columns *unsafe.Pointer,
+	return t.addRows("append", count, columns, func(t *C.holdall_table, columns *unsafe.Pointer,
 		sizes *C.size_t, c *call) C.holdall_status {
 		return C.holdall_table_append(t, C.uint64_t(count), columns, sizes, &c.err)
 	})
@@ -319,7 +322,7 @@ func (t *Table) Append(count uint64, columns ...[]byte) error {
 // an error nothing is inserted. If only some columns could be changed, all further changes return
 // ErrState. Errors: ErrRange if first is past the end.
 func (t *Table) Insert(first, count uint64, columns ...[]byte) error {
-	return t.addRows("insert", columns, func(t *C.holdall_table, columns *unsafe.Pointer,
+	return t.addRows("insert", count, columns, func(t *C.holdall_table, columns *unsafe.Pointer,
 		sizes *C.size_t, c *call) C.holdall_status {
 		return C.holdall_table_insert(t, C.uint64_t(first), C.uint64_t(count), columns, sizes,
 			&c.err)
@@ -335,41 +338,78 @@ func (t *Table) Remove(first, count uint64) error {
 }
 
 // addRows calls add with the pointers and sizes of the columns.
-func (t *Table) addRows(op string, columns [][]byte, add func(*C.holdall_table, *unsafe.Pointer,
-	*C.size_t, *call) C.holdall_status) error {
-	room := arena{}
-	defer room.free()
-	pointers, sizes := room.pointers(len(columns)), make([]C.size_t, len(columns)+1)
-	for i, b := range columns {
-		pointers[i], sizes[i] = room.bytes(b), C.size_t(len(b))
-	}
-	return t.changed(op, func(t *C.holdall_table, c *call) C.holdall_status {
+func (t *Table) addRows(op string, count uint64, columns [][]byte, add func(*C.holdall_table,
+	*unsafe.Pointer, *C.size_t, *call) C.holdall_status) error {
+	return t.withRows(op, func(room *arena, t *C.holdall_table, c *call) (C.holdall_status, error) {
 		if int(C.holdall_table_column_count(t)) != len(columns) {
-			return c.say(C.HOLDALL_E_ARGUMENT, "the number of columns differs from that of the table")
+			return c.say(C.HOLDALL_E_ARGUMENT, "the number of columns differs from that of the table"), nil
 		}
-		return add(t, (*unsafe.Pointer)(unsafe.Pointer(&pointers[0])), &sizes[0], c)
+		pointers, sizes := room.pointers(len(columns)), make([]C.size_t, len(columns)+1)
+		for i, b := range columns {
+			column := C.holdall_table_column(t, C.uint32_t(i))
+			if !hasAnyLength(C.GoString(C.holdall_array_dtype(column))) {
+				pointers[i], sizes[i] = room.bytes(b), C.size_t(len(b))
+				continue
+			}
+			var err error
+			name := C.GoString(C.holdall_table_column_name(t, C.uint32_t(i)))
+			if pointers[i], sizes[i], err = room.values(op, name, count, b); err != nil {
+				return C.HOLDALL_OK, err
+			}
+		}
+		return add(t, (*unsafe.Pointer)(unsafe.Pointer(&pointers[0])), &sizes[0], c), nil
 	})
 }
 
+// withRows makes a call that changes the table, with C memory for rows. f returns an error if it
+// rejects the rows.
+func (t *Table) withRows(op string,
+	f func(room *arena, t *C.holdall_table, c *call) (C.holdall_status, error)) (err error) {
+	room := arena{}
+	defer room.free()
+	var rejected error
+	err = t.changed(op, func(t *C.holdall_table, c *call) (status C.holdall_status) {
+		status, rejected = f(&room, t, c)
+		return status
+	})
+	if err == nil {
+		err = rejected
+	}
+	return err
+}
+
 // Write overwrites count rows of a column from row first on. src holds the items, packed, in C
-// order. Errors: ErrArgument if there is no such column; ErrRange past the last row.
+// order, or is the result of Texts or Values, as for Append. Errors: ErrArgument if there is no such
+// column; ErrRange past the last row; ErrType as for Append.
 func (t *Table) Write(column string, first, count uint64, src []byte) error {
-	return withString("write", column, func(column *C.char) error {
-		return t.changed("write", func(t *C.holdall_table, c *call) C.holdall_status {
-			return C.holdall_table_write(t, column, C.uint64_t(first), C.uint64_t(count), start(src),
-				C.size_t(len(src)), &c.err)
+	return withString("write", column, func(name *C.char) error {
+		return t.withRows("write", func(room *arena, t *C.holdall_table,
+			c *call) (C.holdall_status, error) {
+			dtype := C.GoString(C.holdall_array_dtype(C.holdall_table_find_column(t, name)))
+			p, size, err := room.rows("write", Column{column, dtype}, count, src)
+			if err != nil {
+				return C.HOLDALL_OK, err
+			}
+			return C.holdall_table_write(t, name, C.uint64_t(first), C.uint64_t(count), p, size, &c.err), nil
 		})
 	})
 }
 
 // AddColumn inserts a column before column at. src holds one item per row of the table, packed,
-// in C order. Errors: ErrExists if the name exists; ErrRange if at is past the end.
+// in C order. Of the dtype "T" it is the result of Texts or Values, with one value per row. Errors:
+// ErrExists if the name exists; ErrRange if at is past the end; ErrType as for Append.
 func (t *Table) AddColumn(at int, column Column, src []byte) error {
-	return withString("add a column", column.Name, func(name *C.char) error {
-		return withString("add a column", column.Dtype, func(dtype *C.char) error {
-			return t.changed("add a column", func(p *C.holdall_table, c *call) C.holdall_status {
-				return C.holdall_table_column_add(p, C.uint32_t(at), name, dtype, start(src),
-					C.size_t(len(src)), &c.err)
+	const op = "add a column"
+	return withString(op, column.Name, func(name *C.char) error {
+		return withString(op, column.Dtype, func(dtype *C.char) error {
+			return t.withRows(op, func(room *arena, t *C.holdall_table,
+				c *call) (C.holdall_status, error) {
+				count := uint64(C.holdall_table_row_count(t))
+				p, size, err := room.rows(op, column, count, src)
+				if err != nil {
+					return C.HOLDALL_OK, err
+				}
+				return C.holdall_table_column_add(t, C.uint32_t(at), name, dtype, p, size, &c.err), nil
 			})
 		})
 	})

@@ -398,6 +398,11 @@ void tables()
         {{"name", "|S4"}, {"position", "('<f8', (2,))"}, {"id", "<i8"}, {"flag", "|b1"}});
     copy.append_arrow(back.to_arrow());
     EXPECT(copy.row_count() == 3 && copy.read<double>("position") == back.read<double>("position"));
+    {
+        const table made = table::from_arrow(scratch("made.b2d"), mode::create, format::ctable, back.to_arrow());
+        EXPECT(made.row_count() == 3 && made.read<double>("position") == back.read<double>("position"));
+    }
+    failure(HOLDALL_E_EXISTS, [&] { table::from_arrow(scratch("made.b2d"), mode::create, format::ctable, back.to_arrow()); });
     copy.remove_column("flag");
     copy.truncate(1);
     copy.commit();
@@ -417,6 +422,62 @@ void tables()
     EXPECT(std::string(
                failure(HOLDALL_E_CALLBACK, [&] { copy.append_arrow(std::move(fails)); }).what())
                .find("it is broken") != std::string::npos);
+}
+
+// Returns the values of a column of texts; "-" for a null.
+std::vector<std::string> texts_of(const table &t, const std::string &name)
+{
+    const array_view column = t.column(name);
+    const std::vector<std::uint8_t> nulls = t.nulls(name);
+    std::vector<std::string> out;
+    for (std::uint64_t i = 0; i < t.row_count(); i++)
+        out.push_back(nulls.at(i) ? "-" : column.read_object(i));
+    return out;
+}
+
+// Columns of texts of any length, with nulls.
+void texts()
+{
+    using numbers = std::vector<std::int64_t>;
+    using strings = std::vector<std::string>;
+    using some_strings = std::vector<std::optional<std::string>>;
+    const std::string path = scratch("texts.b2d"), longer(3000, 'x');
+    table t = table::create(path, mode::create, format::ctable,
+                            {{"t", "T"}, {"n", dtype_of<std::int64_t>()}});
+    t.append(some_strings{"Osaka", std::nullopt, "", longer}, numbers{1, 2, 3, 4});
+    t.append(std::vector<std::string_view>{std::string_view(), "\u5927\u962a"}, numbers{5, 6});
+    t.append(strings{}, numbers{});
+    t.add_column(2, "u", some_strings{"a", "b", std::nullopt, "c", "", "d"});
+    const char *const city[] = {"Kobe"};
+    const strings one{"one"};
+    t.insert(1, city, numbers{7}, span<const std::string>(one));
+    t.write("t", 0, std::array<std::optional<std::string_view>, 2>{"Nara", std::nullopt});
+    t.write("u", 6, one);
+    const numbers eight{8};
+    const std::vector<holdall_value> value{{"abc", 2}}, null{{nullptr, 0}};
+    t.append_rows(1, {value, eight, null});
+    t.insert_rows(8, 1, {null, eight, value});
+    failure(HOLDALL_E_TYPE, [&] { t.append(numbers{1}, numbers{1}, one); });
+    failure(HOLDALL_E_TYPE, [&] { t.append(one, strings{"1"}, one); });
+    failure(HOLDALL_E_TYPE, [&] { t.insert(0, std::vector<double>{1}, numbers{1}, one); });
+    failure(HOLDALL_E_TYPE, [&] { t.write("n", 0, some_strings{std::nullopt}); });
+    failure(HOLDALL_E_TYPE, [&] { t.write("t", 0, std::string("text")); });
+    failure(HOLDALL_E_TYPE, [&] { t.write("t", 0, strings{"\xff"}); });
+    failure(HOLDALL_E_ARGUMENT, [&] { t.append(one, numbers{1, 2}, one); });
+    failure(HOLDALL_E_ARGUMENT, [&] { t.append_rows(1, {"12345", eight, value}); });
+    failure(HOLDALL_E_RANGE, [&] { t.write("t", 9, one); });
+    t.commit();
+    failure(HOLDALL_E_ARGUMENT, [&] { t.add_column(0, "v", one); });
+
+    const table back(path);
+    EXPECT(back.column("t").dtype() == "T" && back.column("u").itemsize() == 0);
+    EXPECT(back.read<std::int64_t>("n") == (numbers{1, 7, 2, 3, 4, 5, 6, 8, 8}));
+    EXPECT(texts_of(back, "t") ==
+           (strings{"Nara", "-", "-", "", longer, "", "\u5927\u962a", "ab", "-"}));
+    EXPECT(texts_of(back, "u") == (strings{"a", "one", "b", "-", "c", "", "one", "-", "ab"}));
+    failure(HOLDALL_E_UNSUPPORTED, [&] {
+        table::create(scratch("texts.bcolz"), mode::create, format::bcolz, {{"t", "T"}});
+    });
 }
 
 } // namespace
@@ -590,5 +651,6 @@ int main()
     types();
     schunks();
     tables();
+    texts();
     followers();
 }

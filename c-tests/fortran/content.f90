@@ -38,9 +38,10 @@ contains
 end module
 
 program content
-  use, intrinsic :: iso_c_binding, only: c_bool
+  use, intrinsic :: iso_c_binding, only: c_bool, c_loc, c_size_t
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64, error_unit
   use holdall
+  use holdall_c, only: c_array_read_object, holdall_error_c
   use listeners
   implicit none
   character(:), allocatable :: folder
@@ -63,6 +64,7 @@ program content
   call damaged_records()
   call damage()
   call tables()
+  call texts()
   call parts_of_a_bag()
   call parts_of_arrays()
   call arrow()
@@ -989,6 +991,90 @@ contains
     call expect(other%row_count() == 1 .and. other%generation() == 1, 'a table after a commit')
   end subroutine
 
+  ! Columns of texts of any length, with nulls.
+  subroutine texts()
+    type(holdall_table) :: t
+    type(holdall_error) :: err
+    integer(int8) :: nulls(7)
+    integer(int64) :: n(7)
+    logical :: has_nulls
+    call t%create(folder // 'texts.b2d', HOLDALL_CREATE, HOLDALL_FORMAT_CTABLE, ['t', 'n', 's'], &
+        [character(3) :: 'T', '<i8', '|S4'])
+    call t%put('t', [character(9) :: 'Vega', '', 'Capella', 'x'], &
+        nulls=[.false., .false., .false., .true.])
+    call t%put('n', [1_int64, 2_int64, 3_int64, 4_int64])
+    call t%put('s', ['a', 'b', 'c', 'd'])
+    call t%append()
+    call t%put('t', [character(4) ::])
+    call t%put('n', n(:0))
+    call t%put('s', [character(4) ::])
+    call t%append()
+    call t%put('t', ['replaced'])
+    call t%put('n', [5_int64, 6_int64])
+    call t%put('s', [character(6) :: 'e', 'f'])
+    call t%put('t', [' Mizar ', '       '])
+    call t%insert(2_int64)
+    call t%put('t', ['end'])
+    call t%put('n', [7_int64])
+    call t%put('s', ['g'])
+    call t%append()
+    call t%write('t', ['Deneb', '     '], 4_int64)
+    call t%write('t', ['null '], 6_int64, nulls=[.true.])
+    call t%write('t', [character(1) ::])
+    call t%write('s', ['zz'], 7_int64)
+
+    call t%put('n', ['a'], err)
+    call failed(err, HOLDALL_E_TYPE, 'text for numbers')
+    call t%put('t', [1_int64], err)
+    call failed(err, HOLDALL_E_TYPE, 'numbers for text')
+    call t%write('t', [1_int64], 1_int64, err)
+    call failed(err, HOLDALL_E_TYPE, 'numbers over text')
+    call t%write('t', [transfer(-1_int8, 'a')], err=err)
+    call failed(err, HOLDALL_E_TYPE, 'text that is not UTF-8')
+    call t%write('t', ['a', 'b'], 7_int64, err)
+    call failed(err, HOLDALL_E_RANGE, 'text beyond the end')
+    call t%write('s', ['wider'], err=err)
+    call failed(err, HOLDALL_E_TYPE, 'text that is too long')
+    call t%put('s', ['a'], err, [.true.])
+    call failed(err, HOLDALL_E_TYPE, 'nulls of dtype S')
+    call t%put('t', ['a'], err, [.true., .false.])
+    call failed(err, HOLDALL_E_ARGUMENT, 'nulls of another size')
+    call t%put('none', ['a'], err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'text of no column')
+    call t%put('n', [8_int64])
+    call t%append(err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'rows without text')
+    call t%commit()
+
+    call t%open(folder // 'texts.b2d')
+    call t%read('n', n)
+    call expect(t%row_count() == 7 .and. all(n == [1, 5, 6, 2, 3, 4, 7]), 'rows with text')
+    call t%read_nulls('t', nulls, has_nulls)
+    call expect(has_nulls .and. all(nulls == [0, 0, 0, 0, 0, 1, 0]), 'nulls of text')
+    call expect(text_at(t, 1) == 'Vega' .and. text_at(t, 2) == ' Mizar' .and. text_at(t, 3) == '' &
+        .and. text_at(t, 4) == 'Deneb' .and. text_at(t, 5) == '' .and. text_at(t, 7) == 'end', &
+        'text')
+    call expect(len(text_at(t, 2)) == 6 .and. len(text_at(t, 3)) == 0 &
+        .and. len(text_at(t, 5)) == 0, 'lengths of text')
+    call t%close()
+  end subroutine
+
+  ! Returns row i of the column "t".
+  function text_at(t, i) result(text)
+    type(holdall_table), intent(in) :: t
+    integer, intent(in) :: i
+    character(:), allocatable :: text
+    type(holdall_array) :: column
+    type(holdall_error_c) :: e
+    character(20), target :: room
+    integer(c_size_t) :: n
+    call t%find_column('t', column)
+    n = 0
+    call expect(c_array_read_object(column%handle, int(i - 1, int64), c_loc(room), &
+        len(room, c_size_t), n, e) == HOLDALL_OK, 'a value')
+    text = room(:n)
+  end function
+
   subroutine parts_of_a_bag()
     type(holdall_part) :: p
     type(holdall_bag_writer) :: w
@@ -1104,6 +1190,13 @@ contains
     call to%commit()
     call to%read('id', id)
     call expect(to%row_count() == 4 .and. all(id == [1, 2, 3, 2]), 'what came by Arrow')
+    call from%to_arrow(stream)
+    call to%from_arrow(folder // 'made.b2d', HOLDALL_CREATE, HOLDALL_FORMAT_CTABLE, stream)
+    call expect(to%row_count() == 3 .and. stream%is_empty(), 'a table of a stream')
+    call from%to_arrow(stream)
+    call to%from_arrow(folder // 'made.b2d', HOLDALL_CREATE, HOLDALL_FORMAT_CTABLE, stream, err=err)
+    call failed(err, HOLDALL_E_EXISTS, 'a table that is there')
+    call to%open(folder // 'to.bcolz', HOLDALL_APPEND)
     call from%to_arrow(stream, columns=['none'], err=err)
     call failed(err, HOLDALL_E_ARGUMENT, 'no such column')
     call from%to_arrow(stream, start=3_int64, count=1_int64, columns=['id'])

@@ -89,7 +89,8 @@ public:
             out.size() * sizeof(T)) == HOLDALL_OK);
         return out;
     }
-    // Returns an item of an array of Python objects, as Python pickled it.
+    // Returns an item of an array of Python objects, as Python pickled it, or a value of a column of
+    // values of any length.
     std::string read_object(std::uint64_t i) const { return detail::sized<std::string>(holdall_array_read_object, get(), i); }
 
     // Returns the fill value: the bytes of items that were never written. Empty: zeros.

@@ -7,10 +7,48 @@
 
 namespace holdall {
 
-// Name and dtype of a new column: {"price", dtype_of<double>()}.
+// Name and dtype of a new column: {"price", dtype_of<double>()}. "T": text of any length, in a CTable.
 struct column {
     std::string name, dtype;
 };
+
+namespace detail {
+
+// Whether values of T have any length.
+template <class T>
+struct is_text : std::disjunction<std::is_same<T, std::string>, std::is_same<T, std::string_view>, std::is_same<T, const char *>> {};
+template <class T> struct is_text<std::optional<T>> : is_text<T> {};
+// The type of the values in a container.
+template <class C> using value_type = std::remove_cv_t<element<C>>;
+
+inline holdall_value value_of(bytes text) noexcept { return {some(text), text.size()}; }
+template <class T> holdall_value value_of(const std::optional<T> &text) noexcept { return text ? value_of(*text) : holdall_value{}; }
+
+// Returns the rows of a column in the form of the C functions: the bytes of items of fixed length,
+// or a std::vector of values of any length.
+template <class C> auto cells(const C &values)
+{
+    if constexpr (is_text<value_type<const C>>::value) {
+        std::vector<holdall_value> out;
+        out.reserve(std::size(values));
+        for (const auto &value : values)
+            out.push_back(value_of(value));
+        return out;
+    } else {
+        return bytes(values);
+    }
+}
+
+// Returns the dtype of a new column of values of T.
+template <class T> std::string column_dtype()
+{
+    if constexpr (is_text<T>::value)
+        return "T";
+    else
+        return dtype_of<T>();
+}
+
+} // namespace detail
 
 // An open table. Rows and columns are numbered from 0.
 class table : public detail::owner<holdall_table, holdall_table_close> {
@@ -37,6 +75,18 @@ public:
         table out(options.callback());
         out.call(holdall_table_create, at.path(), static_cast<holdall_mode>(how), &spec, options.get(), out.put());
         return out;
+    }
+    // Creates a table with the columns and rows of a stream, which is read to its end and released,
+    // and commits it.
+    static table from_arrow(const location &at, mode how, format f, ArrowArrayStream *stream, const options &options = {})
+    {
+        table out(options.callback());
+        out.call(holdall_table_from_arrow, at.path(), static_cast<holdall_mode>(how), static_cast<holdall_format>(f), stream, options.get(), out.put());
+        return out;
+    }
+    static table from_arrow(const location &at, mode how, format f, arrow_stream stream, const options &options = {})
+    {
+        return from_arrow(at, how, f, stream.get(), options);
     }
     // Takes ownership of a C handle.
     using owner::owner;
@@ -124,12 +174,15 @@ public:
                                 static_cast<holdall_format>(f), options.get()) == HOLDALL_OK;
     }
 
-    // Appends rows: a container or span of values of its type for each column.
+    // Appends rows: a container or span of values of its type for each column. For a column of values
+    // of any length (itemsize 0): of std::string, std::string_view, const char *, or std::optional of
+    // one of them, in which std::nullopt is null.
     template <class... C> void append(const C &...values)
     {
         add_values([&](auto... rows) { call(holdall_table_append, get(), rows...); }, values...);
     }
-    // Appends rows as bytes, without checks of their types.
+    // Appends rows as bytes, without checks of their types; of values of any length, the bytes of a
+    // std::vector<holdall_value>.
     void append_rows(std::uint64_t count, const std::vector<bytes> &values)
     {
         add_bytes([&](auto... rows) { call(holdall_table_append, get(), count, rows...); }, values);
@@ -150,13 +203,14 @@ public:
     template <class C> void write(const std::string &name, std::uint64_t start, const C &values)
     {
         require<const C>(name);
-        call(holdall_table_write, get(), name.c_str(), start, std::size(values) / row_items(column(name)), detail::some(bytes(values)),
-            bytes(values).size());
+        const auto cells = detail::cells(values);
+        call(holdall_table_write, get(), name.c_str(), start, std::size(values) / row_items(column(name)), detail::some(cells),
+            bytes(cells).size());
     }
-    // Inserts a column before column `at`, with a value for each row.
+    // Inserts a column before column `at`, with a value for each row. Texts have dtype "T".
     template <class C> void add_column(std::uint32_t at, const std::string &name, const C &values)
     {
-        add_column(at, {name, dtype_of<std::remove_cv_t<detail::element<const C>>>()}, bytes(values));
+        add_column(at, {name, detail::column_dtype<detail::value_type<const C>>()}, detail::cells(values));
     }
     void add_column(std::uint32_t at, const holdall::column &c, bytes values)
     {
@@ -226,12 +280,10 @@ private:
     {
         static_assert(sizeof...(C) > 0, "values for each column");
         require_columns(sizeof...(C));
-        const void *data[] = {detail::some(bytes(values))...};
-        const std::size_t sizes[] = {bytes(values).size()...};
         const std::size_t counts[] = {std::size(values)...};
         std::uint32_t i = 0;
         (require<const C>(holdall_table_column_name(get(), i++)), ...);
-        add(counts[0] / row_items(column(0)), data, sizes);
+        add_bytes([&](auto... rows) { add(counts[0] / row_items(column(0)), rows...); }, {bytes(detail::cells(values))...});
     }
     // Calls add(columns, sizes) with rows as bytes.
     template <class F> void add_bytes(F add, const std::vector<bytes> &values)
@@ -250,10 +302,17 @@ private:
         if (n != column_count())
             throw error(HOLDALL_E_ARGUMENT, "values of " + std::to_string(n) + " columns (expected " + std::to_string(column_count()) + ")");
     }
+    template <class T> static bool is_of(const array_view &of)
+    {
+        if constexpr (detail::is_text<T>::value)
+            return of.itemsize() == 0;
+        else
+            return of.is<T>();
+    }
     template <class C> void require(const std::string &name) const
     {
         const array_view of = column(name);
-        if (!of.is<std::remove_cv_t<detail::element<C>>>())
+        if (!is_of<detail::value_type<C>>(of))
             throw error(HOLDALL_E_TYPE, "column \"" + name + "\" is of dtype " + std::string(of.dtype()) + ", which does not match the type of the values");
     }
     // Number of items per row, at least 1: the C function refuses values for rows without items.
@@ -284,6 +343,7 @@ private:
         buffers(const table &of, const std::vector<std::string> &columns, C &...values)
             : dsts{static_cast<void *>(std::data(values))...}, sizes{std::size(values) * sizeof *std::data(values)...}
         {
+            static_assert((!detail::is_text<detail::value_type<C>>::value && ...), "read_object() of a column reads text of any length");
             if (columns.size() != N)
                 throw error(HOLDALL_E_ARGUMENT, "buffers for " + std::to_string(N) + " columns (expected " + std::to_string(columns.size()) + ")");
             for (std::size_t i = 0; i < N; i++)

@@ -14,6 +14,7 @@ unformatted=$(gofmt -l "$source/bindings/go" "$source/examples")
 ignored=$(cd "$source/bindings/go" && go list -f '{{join .IgnoredGoFiles " "}}' .)
 [ -z "$ignored" ] || echo "omitted, because they require a later version than $(go env GOVERSION): $ignored"
 (cd "$source/bindings/go" && go test -race -vet=all -count=1 -v .) >"$scratch/test.log" || { cat "$scratch/test.log"; exit 1; }
+[ -z "${HOLDALL_FIXTURES:-}" ] || ! grep '^--- SKIP' "$scratch/test.log" >&2 || { echo "tests that must run are skipped" >&2; exit 1; }
 sed -n 's/^ *fixtures_test.go:[0-9]*: \([0-9]* containers\)/\1/p' "$scratch/test.log"
 grep -c '^--- PASS' "$scratch/test.log" | sed 's/$/ tests under the race detector/'
 tail -n 1 "$scratch/test.log"

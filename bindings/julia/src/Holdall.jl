@@ -23,7 +23,7 @@ module Holdall
 export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, MemoryFiles, Schunk, SchunkStream, Storage, Store, Table
 export attr, checksum, commit, commit_parts, copy_to, create_array, create_schunk, create_table, dictionary, discard_parts, eachchunk
 export finish, generation, identify, info, list_parts, meta_file, meta_files, nulls, read_rows, refresh!, repair
-export set_attr!, set_meta_file!, slice, splits, train_dictionary, verify, write_part
+export set_attr!, set_meta_file!, slice, splits, texts, train_dictionary, verify, write_part
 
 # The name for the system's loader. ENV["HOLDALL_LIB"], read when the package is compiled, is the
 # path to use instead.

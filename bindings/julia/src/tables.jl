@@ -6,9 +6,9 @@
 
 An open table. `create_table` creates one.
 
-`table[:name]` returns a column, a `ChunkedArray` whose last dimension is the rows.
-`append!(table, (a = [1, 2], b = [3.0, 4.0]))` appends rows. `commit` makes them durable and
-visible.
+`table[:name]` returns a column, a `ChunkedArray` whose last dimension is the rows. `texts` reads a
+column of text of any length. `append!(table, (a = [1, 2], b = [3.0, 4.0]))` appends rows. `commit`
+makes them durable and visible.
 
 path: a path or a `Storage`. Mode: `:r` to read, `:a` to read and change. Throws a `HoldallError` if
 the table cannot be opened.
@@ -28,7 +28,8 @@ end
 
 Creates a table without rows, and opens it for changes.
 
-- columns: pairs of a name and a type, or a dtype in the spelling of NumPy; at least one.
+- columns: pairs of a name and a type, or a dtype in the spelling of NumPy; at least one. The dtype
+  "T" is text of any length, of which any may be missing, only in the format `:ctable`.
 - format: `:bcolz`, `:blz`, `:blz_rfc`, or `:ctable` with a path that ends in ".b2d".
 - mode: `:x` creates; `:w` also replaces.
 
@@ -104,10 +105,35 @@ function nulls(t::Table, column::Union{Symbol,AbstractString})
 end
 
 """
+    texts(table, column)
+
+Returns the texts of a column of dtype "T", a `Vector{Union{Missing,String}}`. A null is `missing`.
+Throws a `KeyError` if there is no such column, and an `ArgumentError` if it has another dtype.
+"""
+function texts(t::Table, name::Union{Symbol,AbstractString})
+    column = Column(t, Symbol(name))
+    column.dtype == "T" || throw(ArgumentError("column $name has the dtype $(column.dtype) (expected T)"))
+    return Union{Missing,String}[value === missing ? missing : String(value) for value in read_values(column)]
+end
+
+# Returns the values of any length of a column, as bytes. A null is `missing`.
+function read_values(column::Column)
+    missings = nulls(column.table, column.name)
+    read(i) = sized(holdall_array_read_object, column, i - 1)
+    is_null(i) = missings !== nothing && missings[i]
+    return Union{Missing,Vector{UInt8}}[is_null(i) ? missing : read(i) for i in 1:length(column.table)]
+end
+
+# Returns whether the values of a column have any length: of dtype "T", or of objects in any spelling
+# of NumPy.
+has_any_length(dtype) = strip(c -> c in "<>=|0123456789 ", dtype) in ("T", "O", "object", "object_")
+
+"""
     read_rows(table, rows; columns = keys(table))
 
 Returns rows, by number from 1 and in any order, as a named tuple of arrays by column. The last
-dimension of each array is the rows.
+dimension of each array is the rows. Throws a `HoldallError` for a column of values of any length,
+which `texts` reads.
 """
 function read_rows(t::Table, rows::AbstractVector{<:Integer}; columns = keys(t))
     chosen = [t[name] for name in columns]
@@ -127,8 +153,13 @@ end
 """
     append!(table, rows)
 
-Appends rows. `rows` has the new items of every column by name. Throws a `DimensionMismatch` if the
-columns have different lengths. After an error nothing is appended.
+Appends rows. `rows` has the new items of every column by name. Those of a column of dtype "T" are
+strings; those of other columns of values of any length are vectors of bytes, which are lists and
+structures in MessagePack. `missing` and `nothing` are nulls.
+
+Throws a `DimensionMismatch` if the columns have different lengths, an `ArgumentError` for a value of
+another type, and a `HoldallError` for a null in a column without nulls, and for text that is not UTF-8.
+After an error nothing is appended.
 """
 Base.append!(t::Table, rows) = add_rows(holdall_table_append, t, rows)
 
@@ -152,19 +183,40 @@ end
 
 function add_rows(add, t::Table, rows, start...)
     packed = [packed_like(t[name], rows[name]) for name in keys(t)]
-    n = isempty(packed) ? 0 : last(size(first(packed)))
-    all(a -> last(size(a)) == n, packed) || throw(DimensionMismatch("columns of different lengths"))
-    sizes = Csize_t[sizeof(a) for a in packed]
-    GC.@preserve packed begin
-        check(add, t.handle, start..., n, Ptr{Cvoid}[pointer(a) for a in packed], sizes)
+    items = map(first, packed)
+    n = isempty(items) ? 0 : last(size(first(items)))
+    all(a -> last(size(a)) == n, items) || throw(DimensionMismatch("columns of different lengths"))
+    sizes = Csize_t[sizeof(a) for a in items]
+    GC.@preserve packed items begin
+        check(add, t.handle, start..., n, Ptr{Cvoid}[pointer(a) for a in items], sizes)
     end
     return t
 end
 
+# Returns the new items of a column as the library expects them, and the objects that they refer to,
+# which must be preserved.
 function packed_like(column::ChunkedArray{T,N}, items) where {T,N}
+    dtype = column.handle.dtype
+    has_any_length(dtype) && return packed_values(dtype, items)
     packed = Array{T,N}(items)
     column.swap && map!(bswap, packed, packed)
-    return packed
+    return packed, nothing
+end
+
+function packed_values(dtype, values)
+    stored = Any[stored_value(dtype, value) for value in values]
+    # An empty value is not NULL, which is a null.
+    cell(value) = holdall_value(pointer(room(value)), sizeof(value))
+    cell(::Nothing) = holdall_value(C_NULL, 0)
+    return holdall_value[cell(value) for value in stored], stored
+end
+
+function stored_value(dtype, value)
+    (value === missing || value === nothing) && return nothing
+    dtype == "T" && value isa AbstractString && return String(value)
+    dtype != "T" && value isa AbstractVector{UInt8} && return Vector{UInt8}(value)
+    expected = dtype == "T" ? "a string" : "a vector of UInt8"
+    throw(ArgumentError("a value of type $(typeof(value)) for a column of dtype $dtype (expected $expected, missing or nothing)"))
 end
 
 "Removes all but the first n rows. Throws a `HoldallError` if there are fewer."

@@ -85,6 +85,29 @@ mktempdir() do folder
         copy_to(t, joinpath(folder, "copy"); format = :blz_rfc)
         @test info(Table(joinpath(folder, "copy"))).row_count == 2
     end
+    @testset "tables with texts" begin
+        path = joinpath(folder, "texts.b2d")
+        t = create_table(path, (t = "T", n = Int64); format = :ctable)
+        append!(t, (t = String[], n = Int64[]))
+        append!(t, (t = ["a", missing, ""], n = [1, 2, 3]))
+        insert!(t, 2, (t = Any[SubString("été", 1), nothing], n = [4, 5]))
+        @test_throws ArgumentError append!(t, (t = [UInt8[1]], n = [1]))
+        @test_throws DimensionMismatch append!(t, (t = ["a", "b"], n = [1]))
+        @test_throws HoldallError append!(t, (t = [String(UInt8[0xff])], n = [1]))
+        commit(t)
+        close(t)
+        t = Table(path)
+        @test isequal(texts(t, :t), ["a", "été", missing, missing, ""])
+        @test texts(t, "t") isa Vector{Union{Missing,String}}
+        @test nulls(t, :t) == [false, false, true, true, false]
+        @test t[:n][:] == [1, 4, 5, 2, 3]
+        @test read_rows(t, 1:2; columns = [:n]) == (n = [1, 4],)
+        @test_throws ArgumentError texts(t, :n)
+        @test_throws KeyError texts(t, :none)
+        @test_throws HoldallError t[:t][1]
+        @test isequal(Tables.columntable(t).t, texts(t, :t))
+        @test Tables.schema(t).types == (Union{Missing,String}, Int64)
+    end
     @testset "slices" begin
         items = reshape(collect(1.0:24.0), 4, 6)
         a = create_array(joinpath(folder, "whole.b2nd"), Float64, size(items))

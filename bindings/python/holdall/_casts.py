@@ -203,7 +203,7 @@ def values(items, dtype, what):
 
     dtype: "T" for texts, another one for bytes.
     """
-    made = []
+    made: list[bytes | None] = []
     for item in items:
         if item is None:
             made.append(None)

@@ -43,6 +43,7 @@ class Array:
     _set_fill_value: Any
     _set_meta_file: Any
     _slice: Any
+    _spelling: Any
     _squeeze: Any
     _strided_view: Any
     _version: Any
@@ -879,6 +880,7 @@ class Table:
     _copy: Any
     _create: Any
     _format: Any
+    _from_arrow: Any
     _info: Any
     _insert: Any
     _is_open: Any
