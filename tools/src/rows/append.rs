@@ -40,7 +40,7 @@ fn load_all(args: &Append, content: Content) -> Result<(u64, u64)> {
         let (have, suffix) = (table.rows(), plural(table.rows()));
         return Err(failure!("{path}: it has {have} row{suffix}, so there is no row {row}"));
     }
-    let expected = Stored::of_table(path, table, None, None, Takes::Nothing)?.frame;
+    let expected = Stored::of_table(path, table, None, None, Takes::TextsAndNulls)?.frame;
     let mut target;
     if format == Some(DataFormat::Npy) {
         let mut input = Input::open(&args.input, Some(path))?;

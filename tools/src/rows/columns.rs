@@ -13,7 +13,7 @@ use super::text::{Finder, Reader, TextOptions, field_name};
 use crate::failure;
 use crate::failure::Result;
 use crate::file_name::FileName;
-use holdall::ItemType;
+use holdall::{ItemKind, ItemType};
 use serde_json::value::RawValue;
 
 /// Dimensions of an array at most.
@@ -247,6 +247,13 @@ impl Columns<'_> {
         for column in &self.items {
             let (path, name) = (self.path, &column.name);
             let dtype = column.dtype.clone().unwrap_or_else(|| column.guess.dtype());
+            let is_guessed = column.dtype.is_none();
+            let has_texts = is_guessed && self.options.long_texts && column.guess.is_text();
+            if has_texts || dtype == "T" && self.options.long_texts {
+                let item = ItemType { kind: ItemKind::Text, big_endian: false, size: 0 };
+                frame.add(name, &item, &[])?;
+                continue;
+            }
             let item = ItemType::parse(&dtype).ok().filter(|item| !item.has_objects());
             let Some(item) = item else {
                 let column = if self.bare { String::new() } else { format!("column '{name}': ") };

@@ -4,7 +4,7 @@
 
 use super::compression::{self, Compressor};
 use super::feed::TextFile;
-use super::frame::{Batch, Frame, Selected, Stored, Take, Takes};
+use super::frame::{self, Batch, Frame, Selected, Stored, Take, Takes};
 use super::printer::Printer;
 use super::target::Target;
 use super::text::TextOptions;
@@ -21,8 +21,8 @@ use crate::files::{Input, OutputFile};
 use crate::output::{self, Output};
 use crate::report::plural;
 use crate::superchunk::source::Damage;
-use crate::{failure, progress, report, signals};
-use holdall::{Array, Format};
+use crate::{failure, options, progress, report, signals, standard};
+use holdall::{Array, Format, Integrity, Table};
 
 /// A table or an array, of which rows may be listed.
 pub struct StoredRows<'a> {
@@ -114,17 +114,44 @@ impl<'a> Conversion<'a> {
         }
         signals::catch();
         progress::begin("convert");
-        let converted = self.open().and_then(|(frame, mut source)| {
-            match format_of(self.to) {
-                Some(format) => self.write_container(&frame, &mut source, format)?,
-                None => self.write_file(&frame, &mut source)?,
-            }
-            Ok((source.count, source.damage.found))
-        });
+        let converted = match self.ctable() {
+            Some(table) => self.copy_ctable(table),
+            None => self.open().and_then(|(frame, mut source)| {
+                match format_of(self.to) {
+                    Some(format) => self.write_container(&frame, &mut source, format)?,
+                    None => self.write_file(&frame, &mut source)?,
+                }
+                Ok((source.count, source.damage.found))
+            }),
+        };
         progress::end();
         let (count, is_damaged) = converted?;
         report::note(&format!("{out}: {count} row{} converted", plural(count)));
         Ok(Exit::damaged(is_damaged))
+    }
+
+    /// Returns the CTable that becomes another one.
+    fn ctable(&self) -> Option<&'a Table> {
+        let from = self.dataset.filter(|from| from.list.is_none())?;
+        let table = from.content.table()?;
+        (self.to == DataFormat::CTable && table.format() == Format::CTable).then_some(table)
+    }
+
+    /// Copies a CTable, which keeps nulls and the kinds of columns. Returns the number of rows, and
+    /// whether some are damaged.
+    fn copy_ctable(&self, table: &Table) -> Result<(u64, bool)> {
+        let wrong = library(self.input);
+        let selected = match self.args.input.columns.as_deref() {
+            Some(list) => Some(table.select(&frame::names(self.input, list)?).map_err(wrong)?),
+            None => None,
+        };
+        let table = selected.as_ref().unwrap_or(table);
+        let options = options::converting(self.args)?;
+        let force = self.args.output.force;
+        let copy = if force { Table::copy_replacing } else { Table::copy_to };
+        let copied = copy(table, standard::output(self.out), Format::CTable, &options);
+        let copied = copied.map_err(failure::creation(self.out, force))?;
+        Ok((table.rows(), copied == Integrity::Filled))
     }
 
     fn open(&self) -> Result<(Frame, Source<'a>)> {
@@ -134,13 +161,15 @@ impl<'a> Conversion<'a> {
         let (frame, rows, count) = if let Some(StoredRows { content, list, .. }) = self.dataset {
             let takes = match self.to {
                 DataFormat::Csv | DataFormat::Jsonl => Takes::Texts,
+                DataFormat::CTable => Takes::TextsWithNulls,
                 DataFormat::Arrow | DataFormat::ArrowStream => Takes::Arrow,
                 _ => Takes::Nothing,
             };
             let stored = Stored::of(path, content, columns, *list, takes)?;
             let count = stored.rows;
             (stored.frame.clone(), Rows::Stored(stored), count)
-        } else if let Some(options) = text {
+        } else if let Some(mut options) = text {
+            options.long_texts = self.to == DataFormat::CTable;
             let file = TextFile::open(path, self.out, true)?;
             let (frame, rows) = columns::find(&file, &options)?;
             let selected = Selected::new(path, args.select.rows.as_ref(), rows)?;

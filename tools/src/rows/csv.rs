@@ -14,6 +14,8 @@ use crate::report::plural;
 struct Field {
     start: usize,
     end: usize,
+    /// It is in quotes.
+    quoted: bool,
     /// It has pairs of quotes, each of which is one.
     doubled: bool,
 }
@@ -63,8 +65,9 @@ impl Csv {
         let mut at = 0;
         self.fields.clear();
         loop {
-            let mut field = Field { start: at, end: at, doubled: false };
+            let mut field = Field { start: at, end: at, quoted: false, doubled: false };
             if bytes.get(at) == Some(&b'"') {
+                field.quoted = true;
                 field.start += 1;
                 field.end += 1;
                 loop {
@@ -130,6 +133,11 @@ impl Csv {
         let row = self.feed.taken_from(self.row);
         let bytes = |field: &Field| row.get(field.start..field.end).unwrap_or_default();
         self.fields.iter().map(bytes)
+    }
+
+    /// Returns whether a field of the row is in quotes.
+    pub fn is_quoted(&self, i: usize) -> bool {
+        self.fields.get(i).is_some_and(|field| field.quoted)
     }
 
     /// Checks the number of fields of the row.

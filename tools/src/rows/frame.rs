@@ -11,7 +11,7 @@ use holdall::{Array, Field, Format, Integrity, ItemKind, ItemType, Table};
 use std::ops::Range;
 
 /// Bytes of a batch of rows; two batches exist.
-const BATCH: usize = 8 << 20;
+pub const BATCH: usize = 8 << 20;
 /// The bytes that a text is counted for in a batch.
 const TEXT: usize = 256;
 
@@ -51,7 +51,7 @@ impl Column {
 }
 
 /// Returns the names in a list of them.
-fn names<'a>(path: &FileName, list: &'a str) -> Result<Vec<&'a str>> {
+pub fn names<'a>(path: &FileName, list: &'a str) -> Result<Vec<&'a str>> {
     let names: Vec<&str> = list.strip_suffix(',').unwrap_or(list).split(',').collect();
     for (i, name) in names.iter().enumerate() {
         if names[..i].contains(name) {
@@ -130,6 +130,14 @@ impl Batch<'_> {
             };
             (column, value)
         })
+    }
+
+    /// Returns the texts of a column of texts; `None`: it is one of bytes.
+    pub fn texts(&self, frame: &Frame, column: usize) -> Option<Vec<Option<&str>>> {
+        frame.columns.get(column).filter(|column| column.is_text())?;
+        let extra = self.extras.get(column);
+        let texts = extra.map_or(&[][..], |extra| extra.texts.as_slice());
+        Some(texts.iter().map(Option::as_deref).collect())
     }
 
     /// Appends the bytes of a row, column by column.
@@ -272,6 +280,8 @@ impl Selected {
 pub enum Takes {
     Nothing,
     Texts,
+    /// Texts, of which any may be null.
+    TextsWithNulls,
     TextsAndNulls,
     /// Also bytes of any length.
     Arrow,
@@ -332,7 +342,11 @@ impl<'a> Stored<'a> {
                 ));
             }
             stored.add(name, array)?;
-            let refuses_nulls = matches!(takes, Takes::Nothing | Takes::Texts);
+            let refuses_nulls = match takes {
+                Takes::Nothing | Takes::Texts => true,
+                Takes::TextsWithNulls => array.item_type().kind != ItemKind::Text,
+                Takes::TextsAndNulls | Takes::Arrow => false,
+            };
             if refuses_nulls && stored.null.is_none() && has_null(path, table, name)? {
                 stored.null = Some(name.to_owned());
             }
@@ -364,7 +378,9 @@ impl<'a> Stored<'a> {
                  or arrow; --columns selects other columns)"
             ));
         }
-        if has_objects(array) {
+        // those of CTables pass to Arrow as bytes
+        let is_value = self.table.is_some_and(|table| table.format() == Format::CTable);
+        if has_objects(array) && !is_value {
             let (path, separator) = (self.path, if name.is_empty() { "" } else { ": " });
             return Err(failure!(
                 "{path}: {name}{separator}objects of Python's have no rows of a fixed size; cat --to raw prints one \

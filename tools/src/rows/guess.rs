@@ -65,6 +65,11 @@ impl Guess {
         }
     }
 
+    /// Whether the type is one of texts.
+    pub fn is_text(&self) -> bool {
+        self.dtype().starts_with(['<', '|']) && self.dtype().contains(['S', 'U'])
+    }
+
     /// The type, as NumPy spells it: int64, or uint64 if a number needs it; float64 with gaps or
     /// points; booleans without gaps. Values that would be rounded, or are mixed, are text, of
     /// bytes if all are ASCII.

@@ -3,7 +3,7 @@
 
 use super::csv::Csv;
 use super::feed::TextFile;
-use super::frame::{Batch, Frame, Selected, Take};
+use super::frame::{BATCH, Batch, Extra, Frame, Selected, Take};
 use super::jsonl::Lines;
 use super::parse;
 use super::text::{Finder, Reader, TextOptions, field_name};
@@ -31,6 +31,8 @@ pub fn rows(
         skips: options.columns.is_some(),
         finder: Finder::default(),
         columns: vec![Vec::new(); frame.columns.len()],
+        texts: vec![Vec::new(); frame.columns.len()],
+        text_bytes: 0,
         room: frame.batch_rows(u64::MAX),
         rows: 0,
         row: 0,
@@ -54,6 +56,10 @@ struct Load<'a> {
     finder: Finder,
     /// The bytes of each column, with room for so many rows.
     columns: Vec<Vec<u8>>,
+    /// The values of each column of texts.
+    texts: Vec<Vec<Option<String>>>,
+    /// Bytes in them.
+    text_bytes: usize,
     room: usize,
     /// Rows in them.
     rows: usize,
@@ -75,7 +81,8 @@ impl Load<'_> {
     /// Ends a row. Rows are handed on when there is no room for another one.
     fn end_row(&mut self) -> Result {
         self.rows += 1;
-        if self.rows < self.room { Ok(()) } else { self.hand_on() }
+        let has_room = self.rows < self.room && self.text_bytes < BATCH;
+        if has_room { Ok(()) } else { self.hand_on() }
     }
 
     /// Hands on the collected rows.
@@ -84,8 +91,10 @@ impl Load<'_> {
             let bytes = self.columns.iter().zip(&self.frame.columns);
             let columns = bytes.map(|(bytes, column)| &bytes[..self.rows * column.size]);
             let columns = columns.collect();
-            (self.take)(&Batch { rows: self.rows, columns, extras: Vec::new() })?;
-            self.rows = 0;
+            let texts = self.texts.iter_mut().map(std::mem::take);
+            let extras = texts.map(|texts| Extra { nulls: Vec::new(), texts }).collect();
+            (self.take)(&Batch { rows: self.rows, columns, extras })?;
+            (self.rows, self.text_bytes) = (0, 0);
         }
         if signals::stopped() { Err(Failure::Stopped) } else { Ok(()) }
     }
@@ -94,6 +103,12 @@ impl Load<'_> {
     fn slot(&mut self, column: usize) -> &mut [u8] {
         let size = self.frame.columns[column].size;
         &mut self.columns[column][self.rows * size..(self.rows + 1) * size]
+    }
+
+    /// Takes a text, or a null, of a column of texts.
+    fn take_text(&mut self, column: usize, text: Option<String>) {
+        self.text_bytes += text.as_ref().map_or(0, String::len);
+        self.texts[column].push(text);
     }
 
     fn refusal(
@@ -167,6 +182,18 @@ impl Load<'_> {
         for (i, (text, column)) in csv.fields().zip(order).enumerate() {
             let Some(column) = *column else { continue };
             let of = &frame.columns[column];
+            if of.is_text() {
+                let is_null = text.is_empty() && !csv.is_quoted(i);
+                let taken = (!is_null).then(|| String::from_utf8(text.to_vec())).transpose();
+                match taken {
+                    Ok(text) => self.take_text(column, text),
+                    Err(_) => {
+                        let at = (&csv.feed.name, csv.line);
+                        return Err(self.refusal(at, column, text, "is not UTF-8"));
+                    }
+                }
+                continue;
+            }
             let (shape, size) = of.csv_field(frame.bare);
             let (to, at) = (self.slot(column), if frame.bare { i * size } else { 0 });
             let to = to.get_mut(at..at + size).unwrap_or_default();
@@ -197,8 +224,17 @@ impl Load<'_> {
 
     fn value(&mut self, lines: &Lines, column: usize, value: &str) -> Result {
         let of = &self.frame.columns[column];
-        let parsed = parse::json(&of.item, &of.shape, value, self.slot(column));
         let position = (&lines.feed.name, lines.line);
+        if of.is_text() {
+            return match serde_json::from_str(value) {
+                Ok(text) => {
+                    self.take_text(column, text);
+                    Ok(())
+                }
+                Err(_) => Err(self.refusal(position, column, value.as_bytes(), "is no text")),
+            };
+        }
+        let parsed = parse::json(&of.item, &of.shape, value, self.slot(column));
         parsed.map_err(|why| self.refusal(position, column, value.as_bytes(), why))
     }
 
@@ -222,6 +258,10 @@ impl Load<'_> {
         for (column, seen) in seen.iter_mut().enumerate() {
             if !std::mem::take(seen) {
                 let of = &self.frame.columns[column];
+                if of.is_text() {
+                    self.take_text(column, None);
+                    continue;
+                }
                 let missing = parse::missing(&of.item, &of.shape, self.slot(column));
                 missing.map_err(|why| self.refusal(position, column, b"", why))?;
             }

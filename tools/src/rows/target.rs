@@ -92,7 +92,12 @@ impl Target {
         let column = |i: usize| batch.columns.get(i).copied().unwrap_or_default();
         let taken = match &mut self.content {
             Content::Table(table) => {
-                let values = self.order.iter().map(|i| Values::bytes(column(*i)));
+                let texts = self.order.iter().map(|i| batch.texts(frame, *i));
+                let texts = texts.collect::<Vec<_>>();
+                let values = self.order.iter().zip(&texts).map(|(i, texts)| match texts {
+                    Some(texts) => Values::from(texts.as_slice()),
+                    None => Values::bytes(column(*i)),
+                });
                 let values = values.collect::<Vec<_>>();
                 match self.before {
                     Some(row) => table.insert(row.saturating_add(self.rows), rows, &values),

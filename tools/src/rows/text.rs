@@ -17,6 +17,8 @@ pub struct TextOptions<'a> {
     pub times: bool,
     /// The names of the columns that are read; the others are skipped.
     pub columns: Option<&'a str>,
+    /// Columns of texts may have texts of any length, and nulls.
+    pub long_texts: bool,
 }
 
 /// A text file that is read.
@@ -39,6 +41,7 @@ impl<'a> TextOptions<'a> {
             header: !text.no_header,
             times: given.is_some_and(|given| given.times),
             columns: given.and_then(|given| given.columns.as_deref()),
+            long_texts: false,
         })
     }
 
