@@ -15,6 +15,8 @@ mod blosclz;
 mod blpk;
 #[path = "../fuzz/checks/chunk.rs"]
 mod chunk;
+#[path = "../fuzz/checks/ctable.rs"]
+mod ctable;
 #[path = "../fuzz/checks/dataset.rs"]
 mod dataset;
 #[path = "../fuzz/checks/folder.rs"]
@@ -115,6 +117,11 @@ fn yaml_texts() {
 #[test]
 fn parts() {
     each("part", 40, part::run);
+}
+
+#[test]
+fn ctables() {
+    each("ctable", 40, ctable::run);
 }
 
 #[test]

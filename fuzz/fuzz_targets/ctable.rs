@@ -1,0 +1,9 @@
+//! See `checks/ctable.rs`.
+#![no_main]
+
+#[path = "../bounds.rs"]
+mod bounds;
+#[path = "../checks/ctable.rs"]
+mod check;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bounds::within(data, check::run));
