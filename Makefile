@@ -24,7 +24,7 @@ CASES ?= 1000000
 # Seconds of `fuzz`.
 TIME ?= 600
 # Parts of `bench`, or two versions to compare.
-PARTS ?= b2nd blpk bcolz records bag index start scaling real cold memory
+PARTS ?= b2nd blpk bcolz ctable records bag index start scaling real cold memory
 OLD ?=
 NEW ?= $(HOLDALL_LIB)
 
