@@ -641,6 +641,10 @@ def arrow(f, k, path):
     f.ok("table_to_arrow", t, 0, 1, 0, stream)
     f.ok("table_append_arrow", to, stream)
     same([f.get("table_row_count", to), stream[3]], [1, None])
+    f.ok("table_to_arrow", t, 0, 1, 0, stream)
+    f("table_close", to)
+    to = f.ok("table_from_arrow", path("from.b2d"), k["HOLDALL_CREATE"], k["HOLDALL_FORMAT_CTABLE"], stream, None, OUT)
+    same([f.get("table_row_count", to), stream[3]], [1, None])
     f.ok("table_columns_to_arrow", t, 0, 1, 1, (c.c_char_p * 1)(b"a"), 0, stream)
     release(stream)
     for table in (t, to):
