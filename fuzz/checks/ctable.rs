@@ -3,7 +3,7 @@
 use holdall::array::store::Texts;
 use holdall::dtype::Dtype;
 use holdall::dtype::packed::PackedType;
-use holdall::error::{Error, Result, Status};
+use holdall::error::Result;
 use holdall::io::Access;
 use holdall::io::Folder;
 use holdall::io::memory::MemoryFolder;
@@ -16,17 +16,14 @@ use holdall::table::{Cells, GivenCells, Table};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
+#[path = "refused.rs"]
+mod refused;
+use refused::refused;
+
 /// More rows, and bytes of one, would only be slower.
 const MOST_ROWS: u64 = 1 << 12;
 const MOST_BYTES: u64 = 1 << 12;
 const ROWS: u64 = 3;
-
-fn refused(e: &Error) {
-    assert!(
-        !e.message.is_empty() && !matches!(e.status, Status::Internal | Status::Argument),
-        "{e:?}"
-    );
-}
 
 fn options() -> Options {
     let threads = Options::new().with(Opt::Threads, 1).unwrap();

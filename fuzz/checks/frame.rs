@@ -7,7 +7,7 @@
 //! The first bytes choose the corrupted byte of the seal, the options, the operations, and the
 //! length of the file; after it are the files with the chunks of a folder.
 use holdall::blosc::Decoded;
-use holdall::error::{Error, Result, Status};
+use holdall::error::{Result, Status};
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
 use holdall::options::{Opt, Options};
@@ -22,7 +22,10 @@ use std::sync::{Arc, OnceLock};
 
 #[path = "files.rs"]
 mod files;
+#[path = "refused.rs"]
+mod refused;
 use files::Files;
+use refused::refused;
 
 const NAME: &str = "x";
 const LIMIT: u64 = 1 << 18;
@@ -30,13 +33,6 @@ const LIMIT: u64 = 1 << 18;
 const MOST: u64 = 1 << 14;
 
 // ---- its parts
-
-fn refused(e: &Error) {
-    assert!(
-        !e.message.is_empty() && !matches!(e.status, Status::Internal | Status::Argument),
-        "{e:?}"
-    );
-}
 
 /// The header, and the bytes after it.
 fn header(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {

@@ -3,7 +3,6 @@
 //! holds does not depend on how it is opened. A store that is a table is also read as one.
 use holdall::array;
 use holdall::arrow::packed;
-use holdall::error::{Error, Status};
 use holdall::identify::{identify_in, identify_node};
 use holdall::io::memory::MemoryFolder;
 use holdall::io::zip::ZipFolder;
@@ -16,15 +15,12 @@ use holdall::table::Table;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
+#[path = "refused.rs"]
+mod refused;
+use refused::refused;
+
 /// More content would only be slower.
 const MOST: u64 = 1 << 14;
-
-fn refused(e: &Error) {
-    assert!(
-        !e.message.is_empty() && !matches!(e.status, Status::Internal | Status::Argument),
-        "{e:?}"
-    );
-}
 
 fn options() -> Options {
     let threads = Options::new().with(Opt::Threads, 1).unwrap();
