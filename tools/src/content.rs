@@ -301,7 +301,7 @@ impl Content {
 
 /// Returns whether the items are Python objects, which have no size.
 pub fn has_objects(array: &Array) -> bool {
-    array.item_size() == 0 && array.dtype() == "|O"
+    array.item_size() == 0 && array.dtype() == "|O" && array.format() != Format::CTable
 }
 
 /// Returns whether the items are stored in C order, or in chunks that are.

@@ -378,9 +378,7 @@ impl<'a> Stored<'a> {
                  or arrow; --columns selects other columns)"
             ));
         }
-        // those of CTables pass to Arrow as bytes
-        let is_value = self.table.is_some_and(|table| table.format() == Format::CTable);
-        if has_objects(array) && !is_value {
+        if has_objects(array) {
             let (path, separator) = (self.path, if name.is_empty() { "" } else { ": " });
             return Err(failure!(
                 "{path}: {name}{separator}objects of Python's have no rows of a fixed size; cat --to raw prints one \
