@@ -12,7 +12,8 @@ use holdall::io::zip::ZipFolder;
 use holdall::msgpack::{self, Token};
 use holdall::options::{Opt, Options};
 use holdall::superchunk::bloscpack::Mode;
-use holdall::table::{Cells, GivenCells, Table};
+use holdall::table::{Cells, Table};
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -69,14 +70,15 @@ fn put(of: &PackedType, out: &mut Vec<u8>) {
     }
 }
 
-/// New rows: the bytes of items, and values of any length.
-fn rows(t: &Table) -> Vec<(Vec<u8>, Texts)> {
+/// New rows: items, or values of any length.
+fn rows(t: &Table) -> Vec<Cells<'static>> {
     let row = |column: &holdall::table::Column| {
-        let (array, mut texts) = (&column.array, Texts::new(u64::MAX));
+        let array = &column.array;
         if !array.store().has_objects() {
             let bytes = array.nbytes() / t.rows().max(1) * ROWS;
-            return (vec![1; bytes as usize], texts);
+            return Cells::Items(vec![1; bytes as usize].into());
         }
+        let mut texts = Texts::new(u64::MAX);
         for i in 0..ROWS as usize {
             let mut value = vec![b'v'; i * 20];
             if let Some(of) = array.store().packed() {
@@ -85,26 +87,15 @@ fn rows(t: &Table) -> Vec<(Vec<u8>, Texts)> {
             }
             texts.push(&value, false).unwrap();
         }
-        (Vec::new(), texts)
+        Cells::Texts(Cow::Owned(texts))
     };
     t.columns().iter().map(row).collect()
-}
-
-fn cells<'a>(t: &Table, rows: &'a [(Vec<u8>, Texts)]) -> Vec<Cells<'a>> {
-    let both = t.columns().iter().zip(rows);
-    both.map(
-        |(column, (items, texts))| match column.array.store().has_objects() {
-            true => Cells::Texts(texts),
-            false => Cells::Items(items),
-        },
-    )
-    .collect()
 }
 
 fn change(t: &mut Table, new: &[Cells]) -> Result<()> {
     t.insert_cells(0, ROWS, new)?;
     for (i, cells) in new.iter().enumerate() {
-        t.write_cells(i, t.rows() / 2, ROWS, *cells)?;
+        t.write_cells(i, t.rows() / 2, ROWS, cells)?;
     }
     t.remove(1, 1)?;
     t.append_cells(ROWS, new)
@@ -115,8 +106,8 @@ fn add_columns(t: &mut Table) -> Result<()> {
     let (at, n) = (t.columns().len(), t.rows());
     let numbers = vec![0; n as usize * 4];
     t.column_add(at, "added", &Dtype::parse("<i4")?, Some(&numbers))?;
-    let texts = GivenCells::of_values((0..n).map(|_| Some(&b"long"[..])))?;
-    t.column_add_cells(at, "texts", &Dtype::text(), Some(texts.cells()))
+    let texts = Cells::of_values((0..n).map(|_| Some(&b"long"[..])))?;
+    t.column_add_cells(at, "texts", &Dtype::text(), Some(&texts))
 }
 
 pub fn run(bytes: &[u8]) {
@@ -130,7 +121,6 @@ pub fn run(bytes: &[u8]) {
         return;
     }
     let new = rows(&t);
-    let new = cells(&t, &new);
     let changed = change(&mut t, &new).inspect_err(refused).is_ok();
     let added = add_columns(&mut t).inspect_err(refused).is_ok();
     let before = t.rows();

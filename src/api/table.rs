@@ -14,7 +14,7 @@ use crate::arrow::export::ExportOptions;
 use crate::dtype::Dtype;
 use crate::options::Options as EngineOptions;
 use crate::superchunk::bloscpack::Mode;
-use crate::table::{self, GivenCells, Table as EngineTable, exclusive};
+use crate::table::{self, Cells, Table as EngineTable, exclusive};
 use crate::watch::Watch;
 use std::iter;
 use std::ops::RangeBounds;
@@ -387,8 +387,7 @@ impl Table {
     /// Appends rows. `values` has those of each column, in the order of the columns. On failure
     /// nothing is appended to any column.
     pub fn append(&mut self, rows: u64, values: &[Values<'_>]) -> Result<()> {
-        let given = self.checked(values)?;
-        let cells = given.iter().map(GivenCells::cells).collect::<Vec<_>>();
+        let cells = self.checked(values)?;
         self.changed()?.append_cells(rows, &cells).map_err(Error)
     }
 
@@ -396,8 +395,7 @@ impl Table {
     /// move: see `docs/commits.md` for the cost. On failure nothing is inserted. If only some columns
     /// could be changed, all further changes fail with [`Status::State`](crate::Status::State).
     pub fn insert(&mut self, at: u64, rows: u64, values: &[Values<'_>]) -> Result<()> {
-        let given = self.checked(values)?;
-        let cells = given.iter().map(GivenCells::cells).collect::<Vec<_>>();
+        let cells = self.checked(values)?;
         self.changed()?
             .insert_cells(at, rows, &cells)
             .map_err(Error)
@@ -409,11 +407,11 @@ impl Table {
     }
 
     /// Returns the values of the columns, or an error if numbers have another type than their column.
-    fn checked<'v>(&self, values: &[Values<'v>]) -> Result<Vec<GivenCells<'v>>> {
+    fn checked<'v>(&self, values: &[Values<'v>]) -> Result<Vec<Cells<'v>>> {
         for (column, values) in self.inner.columns().iter().zip(values) {
             (values.check)(column.array.0.inner.dtype())?;
         }
-        values.iter().map(Values::given).collect()
+        values.iter().map(Values::cells).collect()
     }
 
     /// Overwrites `rows` rows of a column from row `first` on. On failure, part of them may be
@@ -429,11 +427,10 @@ impl Table {
         if let Some(array) = self.column(column) {
             (values.check)(array.inner.dtype())?;
         }
-        let (index, given) = (index.map_err(Error)?, values.given()?);
-        let written = self
-            .changed()?
-            .write_cells(index, first, rows, given.cells());
-        written.map_err(Error)
+        let (index, cells) = (index.map_err(Error)?, values.cells()?);
+        self.changed()?
+            .write_cells(index, first, rows, &cells)
+            .map_err(Error)
     }
 
     /// Removes the rows from row `rows` on.
@@ -457,11 +454,10 @@ impl Table {
     ) -> Result<()> {
         let (dtype, values) = (Dtype::parse_argument(dtype).map_err(Error)?, values.into());
         (values.check)(&dtype)?;
-        let given = values.given()?;
-        let added = self
-            .changed()?
-            .column_add_cells(at, name, &dtype, Some(given.cells()));
-        added.map_err(Error)
+        let cells = values.cells()?;
+        self.changed()?
+            .column_add_cells(at, name, &dtype, Some(&cells))
+            .map_err(Error)
     }
 
     /// Removes a column, which must not be the only one. The commit removes its files; their readers
@@ -738,18 +734,18 @@ impl<'a> Values<'a> {
         }
     }
 
-    fn given(&self) -> Result<GivenCells<'a>> {
-        let given = match self.rows {
-            RowValues::Items(items) => return Ok(GivenCells::Items(items)),
+    fn cells(&self) -> Result<Cells<'a>> {
+        let cells = match self.rows {
+            RowValues::Items(items) => return Ok(Cells::of_items(items)),
             RowValues::Texts(texts) => {
-                GivenCells::of_values(texts.iter().map(|text| Some(text.as_bytes())))
+                Cells::of_values(texts.iter().map(|text| Some(text.as_bytes())))
             }
             RowValues::SomeTexts(texts) => {
-                GivenCells::of_values(texts.iter().map(|text| text.map(str::as_bytes)))
+                Cells::of_values(texts.iter().map(|text| text.map(str::as_bytes)))
             }
-            RowValues::SomeBytes(values) => GivenCells::of_values(values.iter().copied()),
+            RowValues::SomeBytes(values) => Cells::of_values(values.iter().copied()),
         };
-        given.map_err(Error)
+        cells.map_err(Error)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::dtype::{Kind, Type};
 use crate::error::{Result, fail};
 use crate::slice::SliceExt;
 use crate::table::{Cells, NullRule, Table};
+use std::borrow::Cow;
 
 /// Approximate number of bytes that are appended to a table at once.
 const PIECE_BYTES: usize = 16 << 20;
@@ -66,33 +67,9 @@ pub struct Piece {
     /// Their number.
     pub rows: u64,
     /// The values of each column.
-    pub columns: Vec<PieceColumn>,
+    pub columns: Vec<Cells<'static>>,
     /// For each column with a mask whether each row is null; empty: none is.
     pub nulls: Vec<Vec<bool>>,
-}
-
-/// The values of rows of a column.
-pub enum PieceColumn {
-    /// Their items.
-    Items(Vec<u8>),
-    /// Values of any length.
-    Texts(Texts),
-}
-
-impl PieceColumn {
-    fn cells(&self) -> Cells<'_> {
-        match self {
-            PieceColumn::Items(items) => Cells::Items(items),
-            PieceColumn::Texts(texts) => Cells::Texts(texts),
-        }
-    }
-
-    fn nbytes(&self) -> usize {
-        match self {
-            PieceColumn::Items(items) => items.len(),
-            PieceColumn::Texts(texts) => texts.bytes.len(),
-        }
-    }
 }
 
 /// Reads the rows of a stream, converted to the types of the target columns.
@@ -109,14 +86,7 @@ impl StreamRows {
     /// Creates a reader for a stream. Returns an error unless the stream has exactly the target
     /// columns, in any order.
     pub fn new(mut stream: Stream, targets: &[TargetColumn]) -> Result<StreamRows> {
-        let schema = stream.schema()?;
-        if schema.format != Format::Struct || schema.dictionary.is_some() {
-            return Err(fail!(
-                Type,
-                "Arrow stream: the schema has the type {} (expected a struct of columns)",
-                schema.describe()
-            ));
-        }
+        let schema = schema_of_columns(&mut stream)?;
         let found = match_fields(&schema.children, targets.iter().map(|t| t.name))?;
         let plan = |((child, field), t): ((usize, &Field), &TargetColumn)| {
             if let Some(of) = &t.variable {
@@ -164,10 +134,10 @@ impl StreamRows {
     /// Returns the next rows, or `None` at the end.
     pub fn next_piece(&mut self) -> Result<Option<Piece>> {
         let empty = |source: &Source| match source.conversion {
-            Conversion::Items(..) => PieceColumn::Items(Vec::new()),
-            Conversion::Variable(_) => PieceColumn::Texts(Texts::new(u64::MAX)),
+            Conversion::Items(..) => Cells::of_items(&[]),
+            Conversion::Variable(_) => Cells::Texts(Cow::Owned(Texts::new(u64::MAX))),
         };
-        let mut out: Vec<PieceColumn> = self.columns.iter().map(empty).collect();
+        let mut out: Vec<Cells> = self.columns.iter().map(empty).collect();
         let mut nulls = vec![Vec::new(); self.columns.len()];
         let row = self
             .columns
@@ -175,8 +145,8 @@ impl StreamRows {
             .fold(0usize, |n, source| n.saturating_add(source.size()));
         let max_rows = (PIECE_BYTES / row.max(1)).max(1);
         let mut rows = 0;
-        let nbytes = |out: &[PieceColumn]| out.iter().map(PieceColumn::nbytes).sum::<usize>();
-        while rows < max_rows && nbytes(&out) < PIECE_BYTES {
+        let nbytes = |out: &[Cells]| out.iter().map(Cells::nbytes).sum::<u64>();
+        while rows < max_rows && nbytes(&out) < PIECE_BYTES as u64 {
             let Some((array, from)) = self.batch.take() else {
                 match self.stream.next_batch()? {
                     Some(array) => self.batch = Some((array, 0)),
@@ -187,8 +157,8 @@ impl StreamRows {
             let (offset, len, _) = array.view().check(&self.schema)?;
             let available = (len - from).min(max_rows - rows);
             for (source, out) in self.columns.iter().zip(&mut out) {
-                if let PieceColumn::Items(out) = out {
-                    alloc::reserve(out, available.saturating_mul(source.size()))?;
+                if let Cells::Items(out) = out {
+                    alloc::reserve(out.to_mut(), available.saturating_mul(source.size()))?;
                 }
             }
             let n = available.min(MAX_ROWS);
@@ -222,7 +192,7 @@ impl StreamRows {
         &self,
         array: &ArrowArray,
         rows: std::ops::Range<usize>,
-        out: &mut [PieceColumn],
+        out: &mut [Cells],
         nulls: &mut [Vec<bool>],
     ) -> Result<()> {
         let at = RowContext {
@@ -242,15 +212,16 @@ impl StreamRows {
                 pack(plan, field, values, rows, at, out)
             };
             let packed = match (&source.conversion, out) {
-                (Conversion::Items(plan, null), PieceColumn::Items(out)) => {
+                (Conversion::Items(plan, null), Cells::Items(out)) => {
+                    let out = out.to_mut();
                     let before = out.len();
                     add(plan, out).and_then(|()| match null {
                         Some(of) => self.find_nulls(of, before, out, nulls, add),
                         None => Ok(()),
                     })
                 }
-                (Conversion::Variable(of), PieceColumn::Texts(out)) => {
-                    variable::push_rows(of, field, values, rows.clone(), at, out)
+                (Conversion::Variable(of), Cells::Texts(out)) => {
+                    variable::push_rows(of, field, values, rows.clone(), at, out.to_mut())
                 }
                 _ => Err(fail!(State, "Arrow stream: a column changes its type")),
             };
@@ -304,6 +275,19 @@ impl Source {
     }
 }
 
+/// Returns the schema of a stream, which is a struct of columns.
+pub fn schema_of_columns(stream: &mut Stream) -> Result<Field> {
+    let schema = stream.schema()?;
+    if schema.format == Format::Struct && schema.dictionary.is_none() {
+        return Ok(schema);
+    }
+    Err(fail!(
+        Type,
+        "Arrow stream: the schema has the type {} (expected a struct of columns)",
+        schema.describe()
+    ))
+}
+
 /// Returns the type of values of any length.
 fn variable_type(array: &Array) -> Option<PackedType> {
     let store = array.store();
@@ -344,8 +328,7 @@ impl<A: From<Array> + AsMut<Array> + AsRef<Array>> Table<A> {
     fn append_all(&mut self, mut rows: StreamRows) -> Result<()> {
         while let Some(piece) = rows.next_piece()? {
             let first = self.rows();
-            let columns: Vec<Cells> = piece.columns.iter().map(PieceColumn::cells).collect();
-            self.append_cells(piece.rows, &columns)?;
+            self.append_cells(piece.rows, &piece.columns)?;
             for (column, nulls) in piece.nulls.iter().enumerate() {
                 if !nulls.is_empty() {
                     self.set_nulls(column, first, nulls)?;

@@ -2,6 +2,7 @@
 //! nulls if the field may have them.
 #![forbid(unsafe_code)]
 
+use super::append::schema_of_columns;
 use super::ffi::Stream;
 use super::format::{Field, Format as ArrowType};
 use crate::array::NewLocation;
@@ -22,14 +23,7 @@ impl Table {
         mut stream: Stream,
         options: &Options,
     ) -> Result<Table> {
-        let schema = stream.schema()?;
-        if schema.format != ArrowType::Struct || schema.dictionary.is_some() {
-            return Err(fail!(
-                Type,
-                "Arrow stream: the schema has the type {} (expected a struct of columns)",
-                schema.describe()
-            ));
-        }
+        let schema = schema_of_columns(&mut stream)?;
         let column = |field| column(field, format, options);
         let columns: Vec<NewColumn> = schema.children.iter().map(column).collect::<Result<_>>()?;
         let mut table = Table::create_with(to, mode, format, &columns, options)?;

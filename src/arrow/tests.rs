@@ -1,6 +1,6 @@
 //! Columns of every type survive export and import. Streams of other producers are imported exactly
 //! or rejected.
-use super::append::{Piece, PieceColumn, StreamRows, TargetColumn};
+use super::append::{Piece, StreamRows, TargetColumn};
 use super::batch_source::Source;
 use super::data::{Buffer, Data};
 use super::export::{ExportOptions, RowContext, export_lists, field};
@@ -9,6 +9,7 @@ use super::format::{Field, Format, OffsetLayout};
 use super::time_units::Unit;
 use crate::dtype::Dtype;
 use crate::error::{Error, Result, Status};
+use crate::table::Cells;
 
 /// A source of prepared batches.
 struct Ready(Field, Vec<Data>);
@@ -46,10 +47,10 @@ fn context() -> RowContext {
     }
 }
 
-fn items(column: &PieceColumn) -> &[u8] {
+fn items<'a>(column: &'a Cells) -> &'a [u8] {
     match column {
-        PieceColumn::Items(items) => items,
-        PieceColumn::Texts(_) => panic!("values of any length"),
+        Cells::Items(items) => items,
+        Cells::Texts(_) => panic!("values of any length"),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::format::{Format, Kind};
 use crate::options::Options;
 use crate::progress::{Progress, Step, measured};
 use crate::superchunk::bloscpack::Mode;
-use crate::table::{self, Cells, GivenCells, Table};
+use crate::table::{self, Cells, Table};
 use crate::watch::{Reopen, Watch, reopened};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;
@@ -739,8 +739,7 @@ pub unsafe extern "C" fn holdall_table_append(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
-        let rows = rows_of(t, columns, sizes)?;
-        let columns: Vec<Cells> = rows.iter().map(GivenCells::cells).collect();
+        let columns = rows_of(t, columns, sizes)?;
         t.changed()?.append_cells(count, &columns)
     })
 }
@@ -750,7 +749,7 @@ fn rows_of<'a>(
     table: &mut holdall_table,
     columns: *const *const c_void,
     sizes: *const usize,
-) -> Result<Vec<GivenCells<'a>>> {
+) -> Result<Vec<Cells<'a>>> {
     table.changed()?.check_writable()?;
     let n = table.columns.len();
     let all = slice(columns, n, "columns")?
@@ -770,9 +769,9 @@ fn cells_of<'a>(
     size: usize,
     has_values: bool,
     what: &str,
-) -> Result<GivenCells<'a>> {
+) -> Result<Cells<'a>> {
     if !has_values {
-        return slice(src.cast::<u8>(), size, what).map(GivenCells::Items);
+        return slice(src.cast::<u8>(), size, what).map(Cells::of_items);
     }
     if !size.is_multiple_of(size_of::<holdall_value>()) {
         return Err(fail!(
@@ -789,7 +788,7 @@ fn cells_of<'a>(
             false => Some(slice(value.data.cast::<u8>(), value.size, what)?),
         });
     }
-    GivenCells::of_values(bytes.into_iter())
+    Cells::of_values(bytes.into_iter())
 }
 
 /// Inserts `count` rows before row start: columns, sizes as for holdall_table_append(). Later rows
@@ -810,8 +809,7 @@ pub unsafe extern "C" fn holdall_table_insert(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
-        let rows = rows_of(t, columns, sizes)?;
-        let columns: Vec<Cells> = rows.iter().map(GivenCells::cells).collect();
+        let columns = rows_of(t, columns, sizes)?;
         t.changed()?.insert_cells(start, count, &columns)
     })
 }
@@ -849,9 +847,8 @@ pub unsafe extern "C" fn holdall_table_write(
         let column = t.inner.column_index(utf8(column, "column")?)?;
         let found = t.inner.columns().get(column);
         let has_values = found.is_some_and(|c| c.array.as_ref().store().has_objects());
-        let given = cells_of(src, src_size, has_values, "src")?;
-        t.changed()?
-            .write_cells(column, start, count, given.cells())
+        let cells = cells_of(src, src_size, has_values, "src")?;
+        t.changed()?.write_cells(column, start, count, &cells)
     })
 }
 
@@ -878,13 +875,12 @@ pub unsafe extern "C" fn holdall_table_column_add(
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
         let dtype = Dtype::parse_argument(utf8(dtype, "dtype")?)?;
-        let given = match src_size {
+        let cells = match src_size {
             0 if src.is_null() => None,
             n => Some(cells_of(src, n, dtype.item.kind == ItemKind::Text, "src")?),
         };
-        let cells = given.as_ref().map(GivenCells::cells);
         t.changed()?
-            .column_add_cells(at as usize, utf8(name, "name")?, &dtype, cells)?;
+            .column_add_cells(at as usize, utf8(name, "name")?, &dtype, cells.as_ref())?;
         t.name_all();
         Ok(())
     })

@@ -5,48 +5,33 @@ use crate::array::Array;
 use crate::array::store::Texts;
 use crate::dtype::numpy_meta::nbytes;
 use crate::error::{Result, fail};
+use std::borrow::Cow;
 
 /// The values of rows of a column.
-#[derive(Clone, Copy)]
 pub enum Cells<'a> {
     /// Items of fixed length, in C order, packed.
-    Items(&'a [u8]),
+    Items(Cow<'a, [u8]>),
     /// Texts, or other values of any length.
-    Texts(&'a Texts),
+    Texts(Cow<'a, Texts>),
 }
 
-/// Values of rows that were collected from those of a caller.
-pub enum GivenCells<'a> {
-    /// Items of fixed length, in C order, packed.
-    Items(&'a [u8]),
-    /// Texts, or other values of any length.
-    Texts(Texts),
-}
+impl<'a> Cells<'a> {
+    /// Returns items of fixed length, in C order, packed.
+    pub fn of_items(items: &'a [u8]) -> Cells<'a> {
+        Cells::Items(Cow::Borrowed(items))
+    }
 
-impl GivenCells<'_> {
     /// Collects values of any length. `None` is a null.
-    pub fn of_values<'v>(
-        values: impl Iterator<Item = Option<&'v [u8]>>,
-    ) -> Result<GivenCells<'static>> {
+    pub fn of_values<'v>(values: impl Iterator<Item = Option<&'v [u8]>>) -> Result<Cells<'a>> {
         let mut texts = Texts::new(u64::MAX);
         for value in values {
             texts.push(value.unwrap_or_default(), value.is_none())?;
         }
-        Ok(GivenCells::Texts(texts))
+        Ok(Cells::Texts(Cow::Owned(texts)))
     }
 
-    /// Returns the values.
-    pub fn cells(&self) -> Cells<'_> {
-        match self {
-            GivenCells::Items(items) => Cells::Items(items),
-            GivenCells::Texts(texts) => Cells::Texts(texts),
-        }
-    }
-}
-
-impl Cells<'_> {
     /// Returns the number of bytes.
-    pub fn nbytes(self) -> u64 {
+    pub fn nbytes(&self) -> u64 {
         match self {
             Cells::Items(items) => items.len() as u64,
             Cells::Texts(texts) => texts.bytes.len() as u64,
@@ -54,7 +39,7 @@ impl Cells<'_> {
     }
 
     /// Returns an error unless these are `rows` rows of a column.
-    pub fn check(self, array: &Array, rows: u64) -> Result<()> {
+    pub fn check(&self, array: &Array, rows: u64) -> Result<()> {
         let shape = [&[rows], array.shape().get(1..).unwrap_or_default()].concat();
         match (self, array.store().has_objects()) {
             (Cells::Items(items), false) => {
@@ -89,7 +74,7 @@ impl Cells<'_> {
     }
 
     /// Inserts the rows before row `at` of a column.
-    pub fn insert(self, array: &mut Array, at: u64, rows: u64) -> Result<()> {
+    pub fn insert(&self, array: &mut Array, at: u64, rows: u64) -> Result<()> {
         self.check(array, rows)?;
         match self {
             Cells::Items(items) => array.insert(0, at, rows, items),
@@ -98,7 +83,7 @@ impl Cells<'_> {
     }
 
     /// Overwrites rows of a column from row `first` on.
-    pub fn write(self, array: &mut Array, first: u64, rows: u64) -> Result<()> {
+    pub fn write(&self, array: &mut Array, first: u64, rows: u64) -> Result<()> {
         self.check(array, rows)?;
         match self {
             Cells::Items(items) => {

@@ -20,7 +20,7 @@ mod tests;
 mod view;
 mod write;
 
-pub use cells::{Cells, GivenCells};
+pub use cells::Cells;
 pub use ctable::{LongKind, long_entry};
 pub use nulls::NullRule;
 pub use repair::repair;

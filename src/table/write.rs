@@ -629,7 +629,7 @@ pub(super) fn check_name(name: &str) -> Result<()> {
 /// Returns items of fixed length of several columns.
 #[cfg(any(test, feature = "internals"))]
 fn items<'a>(columns: &[&'a [u8]]) -> Vec<Cells<'a>> {
-    columns.iter().map(|src| Cells::Items(src)).collect()
+    columns.iter().map(|src| Cells::of_items(src)).collect()
 }
 
 fn file_of(array: &mut Array) -> Result<&mut ArrayFile> {
@@ -799,7 +799,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
     /// Overwrites rows of one column from `first` on. On failure some of them may be overwritten.
     #[cfg(any(test, feature = "internals"))]
     pub fn write(&mut self, column: usize, first: u64, rows: u64, src: &[u8]) -> Result<()> {
-        self.write_cells(column, first, rows, Cells::Items(src))
+        self.write_cells(column, first, rows, &Cells::of_items(src))
     }
 
     /// Like [`Table::write`], of a column of any kind.
@@ -808,7 +808,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         column: usize,
         first: u64,
         rows: u64,
-        cells: Cells,
+        cells: &Cells,
     ) -> Result<()> {
         self.writer()?;
         let column = self.column_mut(column)?;
@@ -855,7 +855,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         dtype: &Dtype,
         src: Option<&[u8]>,
     ) -> Result<()> {
-        self.column_add_cells(at, name, dtype, src.map(Cells::Items))
+        self.column_add_cells(at, name, dtype, src.map(Cells::of_items).as_ref())
     }
 
     /// Like [`Table::column_add`], of a column of any kind.
@@ -864,7 +864,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         at: usize,
         name: &str,
         dtype: &Dtype,
-        src: Option<Cells>,
+        src: Option<&Cells>,
     ) -> Result<()> {
         let new = NewColumn {
             name,
@@ -880,7 +880,7 @@ impl<A: From<Array> + AsRef<Array> + AsMut<Array>> Table<A> {
         &mut self,
         at: usize,
         new: &NewColumn,
-        src: Option<Cells>,
+        src: Option<&Cells>,
     ) -> Result<()> {
         let (name, dtype, options) = (new.name, &new.dtype, &new.options);
         check_name(name)?;

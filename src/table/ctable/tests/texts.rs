@@ -10,8 +10,9 @@ use crate::io::sim::{self, Rng, SimDisk, StateCounts};
 use crate::json::Value;
 use crate::msgpack::{self, Token};
 use crate::options::Opt;
+use crate::table::Cells;
 use crate::table::write::{self, NewColumn};
-use crate::table::{Cells, GivenCells};
+use std::borrow::Cow;
 
 /// Members of the schema of each column, and whether its values may be null.
 const COLUMNS: &[(&str, bool)] = &[
@@ -113,19 +114,15 @@ fn rows_of(seed: u64, n: u64) -> Rows {
     (0..COLUMNS.len()).map(column).collect()
 }
 
-fn given(rows: &Rows) -> Vec<GivenCells<'static>> {
+fn cells(rows: &Rows) -> Vec<Cells<'static>> {
     let column = |values: &Vec<Option<Vec<u8>>>| {
-        GivenCells::of_values(values.iter().map(|v| v.as_deref())).unwrap()
+        Cells::of_values(values.iter().map(|v| v.as_deref())).unwrap()
     };
     rows.iter().map(column).collect()
 }
 
-fn cells<'a>(given: &'a [GivenCells]) -> Vec<Cells<'a>> {
-    given.iter().map(GivenCells::cells).collect()
-}
-
 fn append(t: &mut Table, seed: u64, n: u64) -> Result<()> {
-    t.append_cells(n, &cells(&given(&rows_of(seed, n))))
+    t.append_cells(n, &cells(&rows_of(seed, n)))
 }
 
 fn content(t: &Table) -> Rows {
@@ -155,8 +152,8 @@ fn append_one(t: &mut Table) -> Result<()> {
         let known = COLUMNS.iter().position(|(entry, _)| entry.contains(&name));
         known.map_or(vec![Some(b"new".to_vec())], |i| all[i].clone())
     };
-    let rows = given(&t.columns().iter().map(of).collect());
-    t.append_cells(1, &cells(&rows))
+    let rows = cells(&t.columns().iter().map(of).collect());
+    t.append_cells(1, &rows)
 }
 
 #[test]
@@ -165,13 +162,10 @@ fn changes_on_the_simulated_disk() {
     type Operation = fn(&mut Table) -> Result<()>;
     let changes: [(&str, Operation); 6] = [
         ("append", |t| append(t, 3, 30)),
-        ("insert", |t| {
-            t.insert_cells(9, 3, &cells(&given(&rows_of(4, 3))))
-        }),
+        ("insert", |t| t.insert_cells(9, 3, &cells(&rows_of(4, 3)))),
         ("write", |t| {
-            let rows = given(&rows_of(5, 4));
-            let all = cells(&rows);
-            let mut all = all.into_iter().enumerate();
+            let all = cells(&rows_of(5, 4));
+            let mut all = all.iter().enumerate();
             all.try_for_each(|(i, cells)| t.write_cells(i, 7, 4, cells))
         }),
         ("remove", |t| t.remove(2, 5)),
@@ -220,14 +214,14 @@ fn random_changes(seed: u64) {
         // batches have up to 2048 values
         let some = [30, 30, 30, 3000][rng.below(4)].min(rng.below(3000) as u64);
         let new_rows = rows_of(step * 3 + seed, some);
-        let rows = given(&new_rows);
+        let rows = cells(&new_rows);
         match rng.below(8) {
             0..=1 => {
-                t.append_cells(some, &cells(&rows)).unwrap();
+                t.append_cells(some, &rows).unwrap();
                 splice(&mut model, n, 0, new_rows);
             }
             2 => {
-                t.insert_cells(at, some, &cells(&rows)).unwrap();
+                t.insert_cells(at, some, &rows).unwrap();
                 splice(&mut model, at, 0, new_rows);
             }
             3 => {
@@ -238,7 +232,7 @@ fn random_changes(seed: u64) {
             4..=5 => {
                 let count = some.min(30).min(n - at);
                 let new_rows = rows_of(step * 3 + 1 + seed, count);
-                for (i, cells) in cells(&given(&new_rows)).into_iter().enumerate() {
+                for (i, cells) in cells(&new_rows).iter().enumerate() {
                     t.write_cells(i, at, count, cells).unwrap();
                 }
                 splice(&mut model, at, count, new_rows);
@@ -281,12 +275,12 @@ fn what_a_column_cannot_have_is_refused() {
     let mut t = opened(&disk.folder(), Mode::Append).unwrap();
     let before = content(&t);
     let refused = |t: &mut Table, column: usize, value: Option<&[u8]>| {
-        let one = GivenCells::of_values([value].into_iter()).unwrap();
-        let e = t.write_cells(column, 2, 1, one.cells()).unwrap_err();
+        let one = Cells::of_values([value].into_iter()).unwrap();
+        let e = t.write_cells(column, 2, 1, &one).unwrap_err();
         assert_eq!((e.status, e.position), (Status::Type, 0), "{e}");
         let mut rows = rows_of(3, 1);
         rows[column] = vec![value.map(<[u8]>::to_vec)];
-        let e = t.append_cells(1, &cells(&given(&rows))).unwrap_err();
+        let e = t.append_cells(1, &cells(&rows)).unwrap_err();
         assert_eq!(e.status, Status::Type, "{e}");
         assert!(e.message.starts_with("column "), "{e}");
     };
@@ -305,7 +299,9 @@ fn what_a_column_cannot_have_is_refused() {
     let e = t.write(0, 0, 1, b"x").unwrap_err();
     assert_eq!(e.status, Status::Type, "{e}");
     let texts = Texts::new(9);
-    let e = t.write_cells(0, 0, 1, Cells::Texts(&texts)).unwrap_err();
+    let e = t
+        .write_cells(0, 0, 1, &Cells::Texts(Cow::Borrowed(&texts)))
+        .unwrap_err();
     assert_eq!(e.status, Status::Argument, "{e}");
     assert!(content(&t) == before);
     t.commit().unwrap();

@@ -5,7 +5,7 @@ use crate::dtype::Dtype;
 use crate::error::Status;
 use crate::io::sim::{self, Fault, Files, Rng, Scenario, SimDisk, StateCounts, Tally};
 use crate::options::Opt;
-use crate::table::GivenCells;
+use crate::table::Cells;
 use std::path::Path;
 
 /// Names and dtypes, of 4, 3 and 6 bytes per row.
@@ -470,10 +470,10 @@ fn new_columns_follow_the_rows() {
         let n = t.rows();
         let numbers = noise(seed, n * 8);
         let texts: Vec<String> = (0..n).map(|i| "x".repeat(i as usize % 5)).collect();
-        let texts = GivenCells::of_values(texts.iter().map(|t| Some(t.as_bytes()))).unwrap();
+        let texts = Cells::of_values(texts.iter().map(|t| Some(t.as_bytes()))).unwrap();
         let (number, text) = (Dtype::parse("<f8").unwrap(), Dtype::text());
         t.column_add(0, "new", &number, Some(&numbers)).unwrap();
-        let added = t.column_add_cells(2, "texts", &text, Some(texts.cells()));
+        let added = t.column_add_cells(2, "texts", &text, Some(&texts));
         added.unwrap();
         t.column_add(1, "zeros", &number, None).unwrap();
         t.column_add(1, "empty", &text, None).unwrap();
@@ -509,14 +509,14 @@ fn columns_that_fail_are_not_in_the_table() {
         t.column_add(1, "new", &dtype, Some(&vec![0; bytes]))
             .unwrap_err();
     }
-    let texts = GivenCells::of_values([Some(&b"\xff"[..]); 3].into_iter()).unwrap();
-    let added = t.column_add_cells(1, "new", &Dtype::text(), Some(texts.cells()));
+    let texts = Cells::of_values([Some(&b"\xff"[..]); 3].into_iter()).unwrap();
+    let added = t.column_add_cells(1, "new", &Dtype::text(), Some(&texts));
     assert_eq!(added.unwrap_err().status, Status::Type);
     assert_eq!(t.columns().len(), COLUMNS.len());
     t.commit().unwrap();
     assert!(seen(&disk.folder()).unwrap() == old);
-    let texts = GivenCells::of_values([Some(&b"x"[..]); 3].into_iter()).unwrap();
-    t.column_add_cells(1, "new", &Dtype::text(), Some(texts.cells()))
+    let texts = Cells::of_values([Some(&b"x"[..]); 3].into_iter()).unwrap();
+    t.column_add_cells(1, "new", &Dtype::text(), Some(&texts))
         .unwrap();
     t.commit().unwrap();
     assert_eq!(
