@@ -26,8 +26,6 @@ use std::sync::{Arc, OnceLock};
 
 /// Default size of a chunk in bytes, rounded down to whole rows or items.
 const DEFAULT_CHUNK: u64 = 1 << 20;
-/// Empty texts that are added at once.
-const EMPTY_TEXTS: usize = 1 << 14;
 
 /// An open array. The handle sees its own changes immediately; other handles see them after a
 /// commit.
@@ -497,12 +495,9 @@ impl LinearArray {
         if n <= old {
             return self.splice_texts(n, old - n, &Texts::new(0));
         }
-        for at in (old..n).step_by(EMPTY_TEXTS) {
-            let mut empty = Texts::new(0);
-            for _ in at..n.min(at + EMPTY_TEXTS as u64) {
-                empty.push(&[], false)?;
-            }
-            self.splice_texts(at, 0, &empty)?;
+        for at in (old..n).step_by(Texts::PIECE as usize) {
+            let due = Texts::PIECE.min(n - at);
+            self.splice_texts(at, 0, &Texts::empty(due as usize, false))?;
         }
         Ok(())
     }

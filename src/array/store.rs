@@ -33,6 +33,9 @@ pub struct Texts {
 }
 
 impl Texts {
+    /// The number of texts that a change or a copy of many has in memory.
+    pub const PIECE: u64 = 1 << 14;
+
     /// Creates an empty list of texts, which may have `limit` bytes.
     pub fn new(limit: u64) -> Texts {
         Texts {
@@ -40,6 +43,15 @@ impl Texts {
             ends: Vec::new(),
             nulls: Vec::new(),
             limit,
+        }
+    }
+
+    /// Creates a list of `n` empty texts, or of nulls.
+    pub fn empty(n: usize, are_null: bool) -> Texts {
+        Texts {
+            ends: vec![0; n],
+            nulls: vec![are_null; n],
+            ..Texts::new(u64::MAX)
         }
     }
 

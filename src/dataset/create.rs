@@ -20,6 +20,7 @@ use super::open::ROOTDIRS;
 use super::precision;
 use crate::alloc;
 use crate::array::selection::MAX_NDIM;
+use crate::array::store::Texts;
 use crate::array::{Array, NewLocation};
 use crate::blosc::filter::truncate_in_place;
 use crate::blosc::{Codec, Params};
@@ -84,8 +85,6 @@ const MAX_CHUNKS: u64 = 4096;
 
 /// Bytes of content that a copy has in memory at once.
 const COPY_BYTES: u64 = 16 << 20;
-/// Texts, or other values of any length, that a copy holds in memory.
-const COPY_TEXTS: usize = 1 << 14;
 /// Maximum number of items for which default values are stored one by one.
 const MAX_VALUES: u64 = 1 << 16;
 
@@ -354,8 +353,8 @@ fn copy_texts(
     progress: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<bool> {
     let rows = from.shape().first().copied().unwrap_or(0);
-    for at in (0..rows).step_by(COPY_TEXTS) {
-        let texts = from.texts(at, rows.min(at + COPY_TEXTS as u64) - at)?;
+    for at in (0..rows).step_by(Texts::PIECE as usize) {
+        let texts = from.texts(at, Texts::PIECE.min(rows - at))?;
         let end = to.shape().first().copied().unwrap_or(0);
         to.splice_texts(end, 0, &texts)?;
         progress(0)?;

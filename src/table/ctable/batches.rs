@@ -214,8 +214,7 @@ impl Batches {
     /// Returns the items of a batch.
     pub fn batch(&self, i: usize) -> Result<Arc<Texts>> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, texts)) = last.as_ref().filter(|(of, _)| *of == i) {
-            let _ = of;
+        if let Some((_, texts)) = last.as_ref().filter(|(of, _)| *of == i) {
             return Ok(Arc::clone(texts));
         }
         let span = self.frame.span(i as u64)?;

@@ -300,11 +300,7 @@ impl Opened<'_> {
             ));
         }
         let may_be_null = text_column::may_be_null(field, form);
-        let packed = match form {
-            TextForm::Packed(of) => Some(of.clone()),
-            _ => None,
-        };
-        let described = (packed, field.entry.clone());
+        let described = (form.packed().cloned(), field.entry.clone());
         let store = TextRows::new(name, source, Arc::clone(valid), described, limit);
         let meta = ArrayMeta {
             dtype: text_column::dtype_of(form)?,

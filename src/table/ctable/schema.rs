@@ -54,7 +54,7 @@ pub enum Values {
 }
 
 /// How texts and other values of any length are stored.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum TextForm {
     /// As offsets, and bytes.
     Utf8,
@@ -68,6 +68,16 @@ pub enum TextForm {
     Dictionary(i32),
 }
 
+impl TextForm {
+    /// Returns the type of values in MessagePack.
+    pub fn packed(&self) -> Option<&PackedType> {
+        match self {
+            TextForm::Packed(of) => Some(of),
+            _ => None,
+        }
+    }
+}
+
 /// How a column marks nulls.
 #[derive(Debug, PartialEq)]
 pub enum Nulls {
@@ -77,6 +87,17 @@ pub enum Nulls {
     Value(Value),
     /// By a node with a mask: true where the value is not null.
     Mask,
+}
+
+impl Nulls {
+    /// Returns the text that marks nulls in a column of texts.
+    pub fn text(&self) -> Result<Option<Vec<u8>>> {
+        match self {
+            Nulls::Value(Value::String(text)) => Ok(Some(text.clone().into_bytes())),
+            Nulls::Value(value) => Err(fail!(Format, "the null value {value} of texts")),
+            Nulls::None | Nulls::Mask => Ok(None),
+        }
+    }
 }
 
 /// Parses a schema. Returns its columns in order, those that are computed last.

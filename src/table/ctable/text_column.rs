@@ -7,7 +7,7 @@ use super::dictionary_writer::DictionaryWriter;
 use super::row_map::RowMap;
 use super::schema::{Field, Nulls, TextForm};
 use super::text_rows::TextRows;
-use super::text_writer::{Content, TextNulls, TextSink, TextWriter};
+use super::text_writer::{TextNulls, TextSink, TextWriter};
 use super::utf8_writer::Utf8Writer;
 use super::writer::{CHUNK_ROWS, new_array};
 use crate::array::msgpack_json::from_json;
@@ -69,11 +69,7 @@ pub fn column(
     options: &Options,
 ) -> Result<Array> {
     let (limit, n) = (options.memory_limit(), files.positions);
-    let null = match &field.nulls {
-        Nulls::Value(Value::String(text)) => Some(text.clone().into_bytes()),
-        Nulls::Value(value) => return Err(fail!(Format, "the null value {value} of texts")),
-        Nulls::None | Nulls::Mask => None,
-    };
+    let null = field.nulls.text()?;
     let sink = sink(field, form, files, null.clone(), limit)?;
     if sink.len() < n {
         let have = sink.len();
@@ -89,12 +85,7 @@ pub fn column(
         (TextForm::Utf8, None) => TextNulls::None,
         _ => TextNulls::Sink,
     };
-    let content = match form {
-        TextForm::Bytes => Content::Bytes,
-        TextForm::Packed(of) => Content::Packed(of.clone()),
-        TextForm::Utf8 | TextForm::Batches | TextForm::Dictionary(_) => Content::Texts,
-    };
-    let described = (content, nulls, field.entry.clone());
+    let described = (form.clone(), nulls, field.entry.clone());
     let store = TextWriter::new((name, sink), described, map.clone(), session, limit)?;
     let meta = ArrayMeta {
         dtype: dtype_of(form)?,

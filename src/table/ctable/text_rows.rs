@@ -144,15 +144,7 @@ impl Store for TextRows {
     }
 
     fn object(&self, i: u64) -> Result<Vec<u8>> {
-        if i >= self.valid.count() {
-            return Err(fail!(
-                Range,
-                "{}: item {i} is out of range; the length is {}",
-                self.name,
-                self.valid.count()
-            ));
-        }
-        Ok(self.texts(i, 1)?.bytes)
+        object_of(self, self.valid.count(), i)
     }
 }
 
@@ -175,6 +167,18 @@ pub fn rows_of(
         source.read(positions, to)?;
     }
     Ok(())
+}
+
+/// Returns the bytes of the value of row `i` of `rows` rows.
+pub fn object_of(store: &dyn Store, rows: u64, i: u64) -> Result<Vec<u8>> {
+    if i >= rows {
+        return Err(fail!(
+            Range,
+            "{}: item {i} is out of range; the length is {rows}",
+            store.name()
+        ));
+    }
+    Ok(store.texts(i, 1)?.bytes)
 }
 
 /// Returns the error of a call that needs items of fixed length.

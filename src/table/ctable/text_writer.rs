@@ -5,7 +5,8 @@
 use super::commit_part::CommitPart;
 use super::null_mask::{NullMask, SharedMask};
 use super::row_map::RowMap;
-use super::text_rows::{TextSource, check_text, not_bytes, rows_of};
+use super::schema::TextForm;
+use super::text_rows::{TextSource, check_text, not_bytes, object_of, rows_of};
 use super::valid_rows::ValidRows;
 use crate::array::store::{Reader, Store, Texts};
 use crate::blosc::StoredEncoding;
@@ -22,9 +23,6 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows that an insertion holds in memory.
-const PIECE: u64 = 1 << 14;
-
 /// Values by position that can be changed.
 pub trait TextSink: TextSource {
     /// Adds values after the last position. On failure some of them may be added.
@@ -35,17 +33,6 @@ pub trait TextSink: TextSource {
     fn truncate(&mut self, positions: u64) -> Result<()>;
     /// Writes all values, in frames for `positions` positions. Returns the frames.
     fn prepare_commit(&mut self, positions: u64) -> Result<Vec<&mut Frame>>;
-}
-
-/// What the values are.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Content {
-    /// Texts.
-    Texts,
-    /// Bytes.
-    Bytes,
-    /// Values of a type in MessagePack.
-    Packed(PackedType),
 }
 
 /// How nulls are stored.
@@ -65,7 +52,7 @@ pub enum TextNulls {
 pub struct TextWriter {
     name: String,
     sink: Box<dyn TextSink>,
-    content: Content,
+    form: TextForm,
     nulls: TextNulls,
     /// The member of the schema.
     entry: Value,
@@ -81,7 +68,7 @@ impl TextWriter {
     /// read may need `limit` bytes.
     pub fn new(
         (name, sink): (String, Box<dyn TextSink>),
-        (content, nulls, entry): (Content, TextNulls, Value),
+        (form, nulls, entry): (TextForm, TextNulls, Value),
         map: RowMap,
         session: &Arc<Session>,
         limit: u64,
@@ -89,7 +76,7 @@ impl TextWriter {
         let mut writer = TextWriter {
             name,
             sink,
-            content,
+            form,
             nulls,
             entry,
             map,
@@ -115,7 +102,8 @@ impl TextWriter {
             let e = fail!(Type, "{}: value {i}: {what}", self.name);
             e.at(i as u64)
         };
-        if self.content != Content::Texts || !texts.is_text() {
+        let has_bytes = matches!(self.form, TextForm::Bytes | TextForm::Packed(_));
+        if has_bytes || !texts.is_text() {
             for i in (0..texts.len()).filter(|i| !texts.is_null(*i)) {
                 let checked = self.check(texts.get(i).unwrap_or_default());
                 checked.map_err(|e| wrong(i, &e.message))?;
@@ -145,10 +133,10 @@ impl TextWriter {
     }
 
     fn check(&self, value: &[u8]) -> Result<()> {
-        match &self.content {
-            Content::Texts => check_text(value),
-            Content::Bytes => Ok(()),
-            Content::Packed(of) => of.check(value),
+        match &self.form {
+            TextForm::Utf8 | TextForm::Batches | TextForm::Dictionary(_) => check_text(value),
+            TextForm::Bytes => Ok(()),
+            TextForm::Packed(of) => of.check(value),
         }
     }
 
@@ -175,14 +163,9 @@ impl TextWriter {
 
     /// Adds empty values to the sink, up to a number of positions.
     fn pad(&mut self, positions: u64) -> Result<()> {
-        let mut due = positions.saturating_sub(self.sink.len());
-        while due > 0 {
-            let (n, mut empty) = (due.min(PIECE), Texts::new(u64::MAX));
-            for _ in 0..n {
-                empty.push(&[], true)?;
-            }
-            self.sink.append(&empty)?;
-            due -= n;
+        for at in (self.sink.len()..positions).step_by(Texts::PIECE as usize) {
+            let due = Texts::PIECE.min(positions - at);
+            self.sink.append(&Texts::empty(due as usize, true))?;
         }
         Ok(())
     }
@@ -275,7 +258,7 @@ impl TextWriter {
         self.append(stored)?;
         let mut row = at + gone;
         while row < before.rows() {
-            let n = PIECE.min(before.rows() - row);
+            let n = Texts::PIECE.min(before.rows() - row);
             let mut moved = Texts::new(self.limit);
             rows_of(&*self.sink, row, n, |row, n| before.run(row, n), &mut moved)?;
             self.append(&moved)?;
@@ -385,10 +368,7 @@ impl Store for TextWriter {
     }
 
     fn packed(&self) -> Option<&PackedType> {
-        match &self.content {
-            Content::Packed(of) => Some(of),
-            _ => None,
-        }
+        self.form.packed()
     }
 
     fn texts(&self, first: u64, n: u64) -> Result<Texts> {
@@ -406,15 +386,7 @@ impl Store for TextWriter {
     }
 
     fn object(&self, i: u64) -> Result<Vec<u8>> {
-        if i >= self.map.rows() {
-            return Err(fail!(
-                Range,
-                "{}: item {i} is out of range; the length is {}",
-                self.name,
-                self.map.rows()
-            ));
-        }
-        Ok(self.texts(i, 1)?.bytes)
+        object_of(self, self.map.rows(), i)
     }
 
     fn splice_texts(&mut self, at: u64, gone: u64, texts: &Texts) -> Result<()> {

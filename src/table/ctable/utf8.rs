@@ -9,7 +9,6 @@ use crate::array::Array;
 use crate::array::store::Texts;
 use crate::dtype::Kind;
 use crate::error::{Result, fail};
-use crate::json::Value;
 use std::ops::Range;
 
 /// Positions that are read at once.
@@ -34,18 +33,11 @@ impl Utf8 {
         limit: u64,
     ) -> Result<Utf8> {
         check_arrays(&offsets, &bytes)?;
-        let null = match nulls {
-            Nulls::Value(Value::String(text)) => Some(text.clone().into_bytes()),
-            Nulls::Value(value) => {
-                return Err(fail!(Format, "the null value {value} of texts"));
-            }
-            Nulls::None | Nulls::Mask => None,
-        };
         Ok(Utf8 {
+            null: nulls.text()?,
             offsets,
             bytes,
             mask,
-            null,
             limit,
         })
     }
