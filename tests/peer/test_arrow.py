@@ -385,7 +385,7 @@ class Arrow(unittest.TestCase):
             "cannot be converted to '<i4'": pa.table({"i": pa.array([1.5]), "s": ["x"]}),
             'column "s": not in the Arrow stream': good.select(["i"]),
             "no such column": good.append_column("z", good["i"]),
-            "unsupported type": good.set_column(0, "i", pa.array([[1]] * 1000)),
+            '"+l" of "l" cannot be converted to \'<i4\'': good.set_column(0, "i", pa.array([[1]] * 1000)),
         }
         with h.Table(path, h.APPEND) as table:
             for texts, data in invalid.items():

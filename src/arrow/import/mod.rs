@@ -88,9 +88,13 @@ impl Plan {
         }
         .to_python_literal();
         let mismatch = || {
+            let in_lists = match lists {
+                [] => String::new(),
+                _ => format!(" in lists of {lists:?}"),
+            };
             fail!(
                 Type,
-                "values of the type {} cannot be converted to {item_type} in lists of {lists:?}",
+                "values of the type {} cannot be converted to {item_type}{in_lists}",
                 field.describe()
             )
         };
