@@ -30,14 +30,13 @@ use crate::dtype::{Dtype, Kind, Type};
 use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
 use crate::io::journal::Session;
-use crate::io::{self, Folder, locate};
+use crate::io::{Folder, locate};
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::progress::{Scope, Step};
 use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::{self, FileEncoder, Mode, OPEN_OPTIONS};
 use std::ffi::OsStr;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Options for opening for writing, besides those for reading.
@@ -115,7 +114,7 @@ pub fn in_folder<T>(
     options: &Options,
     make: impl FnOnce(&DatasetDir, &Arc<Session>) -> Result<T>,
 ) -> Result<T> {
-    in_new_folder(path, |above| {
+    locate::in_new_folder(path, |above| {
         let dir = DatasetDir::local(path, options.follows_links())?;
         if !dir.path().is_empty() {
             return Err(fail!(
@@ -129,28 +128,6 @@ pub fn in_folder<T>(
             .into_iter()
             .for_each(|above| session.created_in(above));
         make(&dir, &session)
-    })
-}
-
-/// Creates a container in a local folder, which is created if it does not exist: `make` then gets
-/// the folder above.
-pub fn in_new_folder<T>(
-    path: &OsStr,
-    make: impl FnOnce(Option<Arc<dyn Folder>>) -> Result<T>,
-) -> Result<T> {
-    // without a trailing slash
-    let it = locate::locate_for_change(Path::new(path).components().as_path().as_os_str())?;
-    let is_new = !it.folder.exists(&it.name)?;
-    if !is_new && it.folder.obstacle(&it.name)? != Some(io::A_FOLDER) {
-        let message =
-            "it is a file, which HOLDALL_REPLACE does not replace by a folder; rename or remove it";
-        return Err(fail!(Exists, "{}: {message}", it.folder.show(&it.name)));
-    }
-    it.folder.make_folder(&it.name)?;
-    make(is_new.then(|| it.folder.clone())).inspect_err(|_| {
-        if is_new {
-            let _ = it.folder.remove_folder(&it.name);
-        }
     })
 }
 

@@ -550,6 +550,10 @@ impl Folder for LocalFolder {
         Lock::test(&self.path, name, shared)
     }
 
+    fn local_path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
     fn show(&self, name: &OsStr) -> String {
         let shown = match self.shown == Path::new(".") {
             // "." does not identify the folder in a message

@@ -8,8 +8,8 @@
 
 use super::file::{self, Located};
 use super::zip::ZipFolder;
-use super::{Folder, object, overlay, read_only};
-use crate::error::Result;
+use super::{A_FOLDER, Folder, object, overlay, read_only};
+use crate::error::{Result, fail};
 use crate::os::OsStrExt;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, is_separator};
@@ -133,6 +133,28 @@ pub fn folder_with_links(text: &OsStr, follows_links: bool) -> Result<Arc<dyn Fo
             "folder "
         };
         overlay::wrap(kind, folder)
+    })
+}
+
+/// Creates a container in a local folder, which is created if it does not exist: `make` then gets
+/// the folder above.
+pub fn in_new_folder<T>(
+    path: &OsStr,
+    make: impl FnOnce(Option<Arc<dyn Folder>>) -> Result<T>,
+) -> Result<T> {
+    // without a trailing slash
+    let it = locate_for_change(Path::new(path).components().as_path().as_os_str())?;
+    let is_new = !it.folder.exists(&it.name)?;
+    if !is_new && it.folder.obstacle(&it.name)? != Some(A_FOLDER) {
+        let message =
+            "it is a file, which HOLDALL_REPLACE does not replace by a folder; rename or remove it";
+        return Err(fail!(Exists, "{}: {message}", it.folder.show(&it.name)));
+    }
+    it.folder.make_folder(&it.name)?;
+    make(is_new.then(|| it.folder.clone())).inspect_err(|_| {
+        if is_new {
+            let _ = it.folder.remove_folder(&it.name);
+        }
     })
 }
 

@@ -5,8 +5,9 @@
 //! the next write, which copies the file once.
 #![forbid(unsafe_code)]
 
-use super::lock::{self, Lock};
+use super::lock::Lock;
 use super::memory::copy_from;
+use super::memory_locks::MemoryLocks;
 use super::{Access, File, Folder};
 use crate::alloc;
 use crate::error::{Result, fail};
@@ -14,20 +15,13 @@ use crate::os::OsStrExt;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A folder of files in memory.
 #[derive(Default)]
 pub struct MemoryFiles {
     files: RwLock<BTreeMap<OsString, Arc<MemoryFile>>>,
-    locks: Mutex<BTreeMap<OsString, Holders>>,
-}
-
-/// Who holds the lock of a name: a value that exists as long as a lock does.
-#[derive(Default)]
-struct Holders {
-    exclusive: Weak<()>,
-    shared: Weak<()>,
+    locks: MemoryLocks,
 }
 
 struct MemoryFile {
@@ -75,23 +69,6 @@ impl MemoryFiles {
     pub fn put(&self, name: &OsStr, bytes: Vec<u8>) {
         let file = MemoryFile::new(name, bytes);
         writing(&self.files).insert(name.to_owned(), Arc::new(file));
-    }
-
-    fn take_lock(&self, name: &OsStr, is_shared: bool) -> Result<Lock> {
-        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        let holders = locks.entry(name.to_owned()).or_default();
-        let shared = holders.shared.upgrade();
-        if holders.exclusive.upgrade().is_some() || !is_shared && shared.is_some() {
-            return Err(lock::busy(shown(name)));
-        }
-        let token = shared.unwrap_or_default();
-        let holder = if is_shared {
-            &mut holders.shared
-        } else {
-            &mut holders.exclusive
-        };
-        *holder = Arc::downgrade(&token);
-        Ok(Lock::in_memory(token))
     }
 
     fn find(&self, name: &OsStr) -> Option<Arc<MemoryFile>> {
@@ -173,15 +150,15 @@ impl Folder for MemoryFiles {
     }
 
     fn lock(&self, name: &OsStr) -> Result<Lock> {
-        self.take_lock(name, false)
+        self.locks.take(name, false, &shown(name))
     }
 
     fn lock_shared(&self, name: &OsStr) -> Result<Lock> {
-        self.take_lock(name, true)
+        self.locks.take(name, true, &shown(name))
     }
 
     fn test_lock(&self, name: &OsStr, shared: bool) -> Result<Lock> {
-        self.take_lock(name, shared)
+        self.locks.take(name, shared, &shown(name))
     }
 
     fn show(&self, name: &OsStr) -> String {

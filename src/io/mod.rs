@@ -6,7 +6,7 @@
 //! - [`journal`]: makes a change of several ranges or several files one commit, and gives readers
 //!   the last commit while a change is in progress or was interrupted.
 //! - [`lock`]: ensures a single writer.
-//! - [`overlay`]: holds the changes of a dry run outside of the folders.
+//! - [`overlay`]: holds changes outside of the folders: of a dry run, or until a commit.
 //!
 //! This layer knows no format and never interprets the bytes it moves.
 
@@ -25,6 +25,7 @@ pub mod map;
 mod map_heuristic;
 pub mod memory;
 pub mod memory_files;
+mod memory_locks;
 pub mod object;
 pub mod one_file;
 pub mod overlay;
@@ -286,6 +287,14 @@ pub fn prefetch_ranges(jobs: Vec<(&dyn File, u64, u64)>) -> Result<(), ReadFailu
     )
 }
 
+/// A group of a store that has the files of a table.
+pub struct InStore {
+    /// The files of the store.
+    pub folder: Arc<dyn Folder>,
+    /// The path of the group, with a slash at its beginning; "" for all files.
+    pub root: String,
+}
+
 /// A folder of named files, or equivalent storage. All methods may be called from several threads.
 pub trait Folder: Send + Sync {
     /// Opens a file. Returns `Missing` if it does not exist.
@@ -340,6 +349,14 @@ pub trait Folder: Send + Sync {
     /// Returns the path of a name for messages.
     fn show(&self, name: &OsStr) -> String;
 
+    /// Returns what this folder stands for, if it is the location of a table in a store.
+    fn in_store(&self) -> Option<&InStore> {
+        None
+    }
+    /// Returns the absolute path of the folder if it is one of the local file system itself.
+    fn local_path(&self) -> Option<&Path> {
+        None
+    }
     /// Returns whether the files are provided by the caller's functions.
     fn is_foreign(&self) -> bool {
         false

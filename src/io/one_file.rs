@@ -1,32 +1,74 @@
-//! One file of a folder as a folder of its own, in which it has the name "". The files beside it
-//! that belong to it have the ends of their names: "NAME.holdall-journal" is ".holdall-journal".
+//! One file of a folder as a folder of its own, in which it has another name, usually "". The files
+//! beside it that belong to it have the ends of their names: "NAME.holdall-journal" is
+//! ".holdall-journal".
 #![forbid(unsafe_code)]
 
 use super::lock::Lock;
 use super::{Access, File, Folder, read_only};
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 use crate::os::OsStrExt;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// A folder with one file of another folder, for reading.
+/// A folder with one file of another folder.
 pub struct OneFile {
     folder: Arc<dyn Folder>,
+    /// The name in the other folder.
     name: OsString,
+    /// The name in this folder.
+    own: &'static str,
+    is_read_only: bool,
 }
 
 impl OneFile {
-    /// Creates the folder of the file `name` in `folder`.
+    /// Creates the folder of the file `name` in `folder`, for reading.
     pub fn new(folder: Arc<dyn Folder>, name: OsString) -> OneFile {
-        OneFile { folder, name }
+        OneFile {
+            folder,
+            name,
+            own: "",
+            is_read_only: true,
+        }
     }
 
-    /// Returns the name in the other folder, if the file may have such a companion.
-    fn outer(&self, name: &OsStr) -> Option<OsString> {
-        matches!(name.as_bytes(), [] | [b'.', ..]).then(|| joined(&self.name, name))
+    /// Like [`OneFile::new`], for changes.
+    pub fn writable(folder: Arc<dyn Folder>, name: OsString) -> OneFile {
+        OneFile {
+            is_read_only: false,
+            ..OneFile::new(folder, name)
+        }
     }
 
-    fn read_only(&self) -> crate::error::Error {
+    /// Like [`OneFile::new`], in which the file is called `own`.
+    pub fn renamed(folder: Arc<dyn Folder>, name: OsString, own: &'static str) -> OneFile {
+        OneFile {
+            own,
+            ..OneFile::new(folder, name)
+        }
+    }
+
+    /// Returns the name in the other folder of this file, or of a companion.
+    fn outer(&self, name: &OsStr) -> Result<OsString> {
+        match name.as_bytes().strip_prefix(self.own.as_bytes()) {
+            Some(end @ ([] | [b'.', ..])) => Ok(joined(&self.name, OsStr::from_bytes(end))),
+            _ => Err(fail!(Missing, "{}: no such file", self.show(name))),
+        }
+    }
+
+    fn outer_to_change(&self, name: &OsStr) -> Result<OsString> {
+        if self.is_read_only {
+            return Err(self.read_only());
+        }
+        self.outer(name).map_err(|_| {
+            fail!(
+                Unsupported,
+                "{}: this node is one file, a frame (b2nd or b2frame), and has no file {name:?}",
+                self.folder.show(&self.name)
+            )
+        })
+    }
+
+    fn read_only(&self) -> Error {
         read_only(&self.folder.show(&self.name))
     }
 }
@@ -39,33 +81,37 @@ fn joined(name: &OsStr, end: &OsStr) -> OsString {
 
 impl Folder for OneFile {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
-        match access {
-            Access::Read | Access::Map => {}
-            Access::Write | Access::WriteBeside | Access::Create => return Err(self.read_only()),
-        }
-        match self.outer(name) {
-            Some(name) => self.folder.open(&name, access),
-            None => Err(fail!(Missing, "{}: no such file", self.show(name))),
-        }
+        let name = match access {
+            Access::Read | Access::Map => self.outer(name),
+            Access::Write | Access::WriteBeside | Access::Create => self.outer_to_change(name),
+        };
+        self.folder.open(&name?, access)
+    }
+
+    fn create(&self, name: &OsStr, like: &OsStr) -> Result<Arc<dyn File>> {
+        let like = self.outer(like)?;
+        self.folder.create(&self.outer_to_change(name)?, &like)
     }
 
     fn open_trusted(&self, name: &OsStr, of: &OsStr) -> Result<Arc<dyn File>> {
-        match (self.outer(name), self.outer(of)) {
-            (Some(name), Some(of)) => self.folder.open_trusted(&name, &of),
-            _ => Err(fail!(Missing, "{}: no such file", self.show(name))),
-        }
+        self.folder
+            .open_trusted(&self.outer(name)?, &self.outer(of)?)
     }
 
-    fn rename(&self, _: &OsStr, _: &OsStr) -> Result<()> {
-        Err(self.read_only())
+    fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
+        let to = self.outer_to_change(to)?;
+        self.folder.rename(&self.outer_to_change(from)?, &to)
     }
 
-    fn remove(&self, _: &OsStr) -> Result<()> {
-        Err(self.read_only())
+    fn remove(&self, name: &OsStr) -> Result<()> {
+        self.folder.remove(&self.outer_to_change(name)?)
     }
 
     fn sync(&self) -> Result<()> {
-        Ok(())
+        match self.is_read_only {
+            true => Ok(()),
+            false => self.folder.sync_in(super::parent(&self.name)),
+        }
     }
 
     fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
@@ -73,18 +119,29 @@ impl Folder for OneFile {
             .map_or(Ok(None), |name| self.folder.identity(&name))
     }
 
-    fn lock(&self, _: &OsStr) -> Result<Lock> {
-        Err(self.read_only())
+    fn obstacle(&self, name: &OsStr) -> Result<Option<&'static str>> {
+        self.outer(name)
+            .map_or(Ok(None), |name| self.folder.obstacle(&name))
+    }
+
+    fn lock(&self, name: &OsStr) -> Result<Lock> {
+        self.folder.lock(&self.outer_to_change(name)?)
     }
 
     fn writable(&self) -> Result<()> {
-        Err(self.read_only())
+        match self.is_read_only {
+            true => Err(self.read_only()),
+            false => self.folder.writable(),
+        }
     }
 
     fn show(&self, name: &OsStr) -> String {
-        match self.outer(name) {
-            Some(name) => self.folder.show(&name),
-            None => self
+        match name.as_bytes().strip_prefix(self.own.as_bytes()) {
+            Some(end @ ([] | [b'.', ..])) => {
+                let name = joined(&self.name, OsStr::from_bytes(end));
+                self.folder.show(&name)
+            }
+            _ => self
                 .folder
                 .show(&joined(&joined(&self.name, OsStr::new("/")), name)),
         }

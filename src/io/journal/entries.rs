@@ -4,6 +4,7 @@
 use crate::checksum::crc32;
 use crate::os::{OsStrExt, OsStringExt};
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -104,6 +105,23 @@ impl Entry {
         match self {
             Entry::Swap { to: Some(to), .. } => to,
             e => e.name(),
+        }
+    }
+    /// Makes the names those in a subfolder. Returns whether they are below it.
+    pub fn enter(&mut self, folder: &OsStr) -> bool {
+        let enter = |name: &mut OsString| match Path::new(name).strip_prefix(folder) {
+            Ok(inside) => {
+                let inside = inside.as_os_str().to_owned();
+                *name = inside;
+                true
+            }
+            Err(_) => false,
+        };
+        match self {
+            Entry::Undo { name, .. } | Entry::Swap { name, to: None, .. } => enter(name),
+            Entry::Swap {
+                name, to: Some(to), ..
+            } => enter(name) && enter(to),
         }
     }
 }

@@ -103,6 +103,8 @@ pub struct Container {
     pub beside: &'static [&'static str],
     /// Sets that this container may be a part of.
     pub sets: Vec<Container>,
+    /// The path of the folder in those of the sets; "" if they are the same.
+    pub below: OsString,
 }
 
 /// Returns whether a file of this name belongs to the container.
@@ -132,6 +134,7 @@ impl Container {
             beside: &[],
             main,
             sets: Vec::new(),
+            below: OsString::new(),
         }
     }
     /// Of the files for whose names `members` returns true; see the fields for the other parameters.

@@ -11,6 +11,7 @@ use crate::io::{Access, File, Folder};
 use crate::os::OsStrExt;
 use crate::slice::SliceExt;
 use std::ffi::OsStr;
+use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,7 +56,8 @@ pub fn load(c: &Container) -> Result<Option<HotJournal>> {
 pub fn load_any(c: &Container) -> Result<Option<HotJournal>> {
     for of in journals(c) {
         if let Some(mut hot) = load(of)? {
-            hot.entries.retain(|e| c.has(e.target()));
+            let is_below = |e: &mut Entry| ptr::eq(of, c) || e.enter(&c.below);
+            hot.entries.retain_mut(|e| is_below(e) && c.has(e.target()));
             return Ok(Some(hot));
         }
     }

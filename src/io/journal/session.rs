@@ -22,7 +22,9 @@ use crate::io::{File, Folder};
 use crate::options::{Opt, Options};
 use crate::os;
 use crate::progress;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -155,11 +157,13 @@ impl Session {
         self.locks.iter().try_for_each(Lock::still_held)
     }
 
-    /// Returns an error if a file of a new container exists, or if no file can have this name.
+    /// Returns an error if a file of a container without a commit exists, or if no file can have this
+    /// name.
     pub fn refuse_existing(&self, name: &OsStr) -> Result<()> {
         let folder = &self.container.folder;
         folder.refuse_obstacle(name)?;
-        if self.mode == Mode::New && folder.exists(name)? {
+        let is_first = !self.committed.load(Ordering::Relaxed);
+        if self.mode == Mode::New && is_first && folder.exists(name)? {
             return Err(already_exists(&folder.show(name)));
         }
         Ok(())
@@ -199,6 +203,19 @@ impl Session {
             Some(above) => above.sync(),
             None => Ok(()),
         }
+    }
+
+    /// Makes the names of new files durable, and those of the folders that hold them.
+    pub fn sync_names<'a>(&self, names: impl Iterator<Item = &'a OsStr>) -> Result<()> {
+        if !self.durable {
+            return Ok(());
+        }
+        let above = names.flat_map(|name| Path::new(name).ancestors().skip(1));
+        let folders: BTreeSet<&OsStr> = above.map(Path::as_os_str).collect();
+        let folder = &self.container.folder;
+        folders
+            .into_iter()
+            .try_for_each(|name| folder.sync_in(name))
     }
 
     /// Begins a change in place: saves the bytes that will be overwritten. The caller must change

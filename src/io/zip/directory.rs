@@ -17,10 +17,14 @@ use std::ops::Range;
 
 /// First bytes of a local header, and of an archive without members.
 pub const MAGIC: [&[u8; 4]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
-const ENTRY: &[u8; 4] = b"PK\x01\x02";
-const END: &[u8; 4] = b"PK\x05\x06";
-const END64: &[u8; 4] = b"PK\x06\x06";
-const LOCATOR: &[u8; 4] = b"PK\x06\x07";
+/// Begins an entry of the directory.
+pub const ENTRY: &[u8; 4] = b"PK\x01\x02";
+/// Begins the record at the end.
+pub const END: &[u8; 4] = b"PK\x05\x06";
+/// Begins the zip64 end record.
+pub const END64: &[u8; 4] = b"PK\x06\x06";
+/// Begins the locator of that record.
+pub const LOCATOR: &[u8; 4] = b"PK\x06\x07";
 
 const ENTRY_BYTES: usize = 46;
 const END_BYTES: usize = 22;
@@ -32,9 +36,11 @@ const MAX_COMMENT: usize = u16::MAX as usize;
 
 /// Values of a 16-bit or 32-bit field whose number is in a zip64 record.
 const IN_ZIP64: (u64, u64) = (u16::MAX as u64, u32::MAX as u64);
-const ZIP64: u16 = 1;
+/// Kind of the extra field with numbers of 64 bits.
+pub const ZIP64: u16 = 1;
 const ENCRYPTED: u16 = 1;
-const UTF8: u16 = 1 << 11;
+/// Flag of a name in UTF-8.
+pub const UTF8: u16 = 1 << 11;
 
 /// A member as the central directory describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]

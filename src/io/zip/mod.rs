@@ -5,6 +5,9 @@
 mod directory;
 #[cfg(test)]
 mod tests;
+mod write;
+
+pub use write::ZipWriter;
 
 use self::directory::{LOCAL_BYTES, MAGIC, Member, Members};
 use super::file_part::FilePart;

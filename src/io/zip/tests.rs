@@ -338,3 +338,32 @@ fn flips_and_truncations() {
         }
     }
 }
+
+/// What the writer writes is read again, with and without zip64 fields.
+#[test]
+fn written_archives_are_read() {
+    use crate::io::memory_files::MemoryFiles;
+    let folder: Arc<dyn Folder> = Arc::new(MemoryFiles::default());
+    let contents = [("a.b2nd", 0), ("größe/b.b2f", 70_000), ("z/y/x.b2nd", 9)];
+    for limit in [u64::from(u32::MAX), 70_000, 1000, 9, 1] {
+        let file = folder.open(OsStr::new("x.zip"), Access::Create).unwrap();
+        let mut archive = ZipWriter::new(&*file).with_limit(limit);
+        for (name, n) in contents {
+            let content: Vec<u8> = (0..n).map(|i| (i * 7) as u8).collect();
+            let member = MemoryFolder::new(content);
+            let member = member.open(OsStr::new(""), Access::Read).unwrap();
+            archive.add(name, &*member).unwrap();
+        }
+        archive.finish().unwrap();
+        let zip = ZipFolder::open(&folder, OsStr::new("x.zip")).unwrap();
+        assert_eq!(
+            zip.names().collect::<Vec<_>>(),
+            contents.map(|(name, _)| name)
+        );
+        for (name, n) in contents {
+            zip.verify(name).unwrap();
+            let member = zip.open(OsStr::new(name), Access::Read).unwrap();
+            assert_eq!(member.size().unwrap(), n, "{name}, limit {limit}");
+        }
+    }
+}

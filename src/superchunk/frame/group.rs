@@ -15,9 +15,7 @@ use crate::error::{Result, fail};
 use crate::io::journal::{Change, NEW, SAMPLE_BYTES, Sample, Session, already_exists};
 use crate::io::{File, beside};
 use crate::parallel;
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
 use std::sync::Arc;
 
 /// A frame that is part of a commit.
@@ -114,17 +112,9 @@ fn refuse_existing(session: &Session, name: &OsStr) -> Result<()> {
 
 /// Makes the names of new frames durable, and those of the folders that hold them.
 fn sync_folders(session: &Session, members: &[Member]) -> Result<()> {
-    let mut folders = BTreeSet::new();
-    for member in members.iter().filter(|member| member.step == Step::Name) {
-        let name = member.name();
-        let ancestors = Path::new(&name).ancestors().skip(1);
-        folders.extend(ancestors.map(|folder| folder.as_os_str().to_owned()));
-    }
-    let durable = folders.iter().filter(|_| session.is_durable());
-    let folder = &session.container().folder;
-    durable
-        .into_iter()
-        .try_for_each(|name| folder.sync_in(name))
+    let new = members.iter().filter(|member| member.step == Step::Name);
+    let names: Vec<OsString> = new.map(Member::name).collect();
+    session.sync_names(names.iter().map(OsString::as_os_str))
 }
 
 /// Writes and syncs everything that is not visible yet. Returns the frames that have changed.

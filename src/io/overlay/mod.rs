@@ -1,166 +1,69 @@
-//! Overlays for dry runs: during a dry run, the changes that a thread makes to folders go to a
-//! scratch file, and reads return the changed content.
+//! Overlays: changes of folders that are not made there. Reads return the changed content.
 //!
-//! Every folder that [`locate`](super::locate) returns during a dry run is an [`Overlay`] of the
-//! real one. An overlay opens the real files but never writes to them. Written bytes go to one
-//! unnamed scratch file, which bounds memory use. An extent map per file records which ranges were
-//! written. Renames, removals and creations are a table of names. Locks are tested, not created.
+//! - [`DryRun`]: the changes are dropped.
+//! - [`publish`]: the changes of a folder become one commit.
+//!
+//! An overlay opens the real files but never writes to them. Written bytes go to one unnamed scratch
+//! file, which bounds memory use. An extent map per file records which ranges were written. Renames,
+//! removals and creations are a table of names. Locks are tested, not created.
 #![forbid(unsafe_code)]
 
+mod dry_run;
+mod extents;
+mod publish;
+
+#[cfg(test)]
+pub use dry_run::standalone;
+pub use dry_run::{DryRun, wrap};
+pub use extents::ScratchSpace;
+
 use super::lock::Lock;
-use super::{A_FOLDER, Access, File, Folder, beside, parent};
+use super::memory_locks::MemoryLocks;
+use super::{A_FOLDER, Access, File, Folder, parent};
 use crate::error::{Error, Result, fail};
-use crate::os;
-use crate::slice::SliceExt;
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use extents::{Changed, NEW};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-thread_local!(static DRY_RUN: RefCell<Option<Arc<DryRunState>>> = const { RefCell::new(None) });
-
-/// Bit set in the identity of files that exist in an overlay only.
-const NEW: u64 = 1 << 63;
-
-/// The folders and the scratch file of one dry run.
-struct DryRunState {
-    /// The scratch file is created on the file system of this folder, if possible.
-    folder: PathBuf,
-    scratch: Mutex<Option<Arc<Scratch>>>,
-    folders: Mutex<HashMap<OsString, Arc<dyn Folder>>>,
-    numbers: AtomicU64,
+/// What an overlay is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The changes are dropped. Files are opened as for a change, to find out whether they could be
+    /// changed, and locks are tested.
+    DryRun,
+    /// The changes are published in one commit, whose writer holds the lock of the folder.
+    Commit {
+        /// Whether the real files are written then, and not replaced by a new archive.
+        in_place: bool,
+    },
 }
 
-/// The file that holds the written bytes.
-struct Scratch {
-    file: fs::File,
-    end: AtomicU64,
-}
-
-/// A dry run on this thread, until it is dropped. Handles opened during the dry run remain usable.
-pub struct DryRun(Option<Arc<DryRunState>>);
-
-impl DryRun {
-    /// Begins a dry run of changes to the container at this path.
-    pub fn begin(path: &OsStr) -> DryRun {
-        let folder = parent(path);
-        let folder = if folder.is_empty() {
-            Path::new(".")
-        } else {
-            Path::new(folder)
-        };
-        DryRun(DRY_RUN.replace(Some(Arc::new(DryRunState::new(folder)))))
-    }
-
-    /// Calls a function of the caller, which is not part of the dry run.
-    pub fn outside<T>(f: impl FnOnce() -> T) -> T {
-        let _back = DryRun(DRY_RUN.replace(None));
-        f()
-    }
-}
-
-impl Drop for DryRun {
-    fn drop(&mut self) {
-        // Folders refer to their dry run: this breaks the reference cycle.
-        if let Some(ended) = DRY_RUN.replace(self.0.take()) {
-            let folders = std::mem::take(&mut *lock(&ended.folders));
-            drop(folders);
-        }
-    }
-}
-
-/// Returns the overlay of a folder during a dry run of this thread, otherwise the folder itself.
-/// Folders of the same `kind` and path share one overlay.
-pub fn wrap(kind: &str, folder: Arc<dyn Folder>) -> Arc<dyn Folder> {
-    DRY_RUN.with_borrow(|state| match state {
-        None => folder,
-        Some(state) => {
-            let key = beside(kind, OsStr::new(&folder.show(OsStr::new(""))), "");
-            let new = || {
-                Arc::new(Overlay {
-                    base: folder,
-                    state: state.clone(),
-                    names: Mutex::default(),
-                }) as Arc<dyn Folder>
-            };
-            lock(&state.folders).entry(key).or_insert_with(new).clone()
-        }
-    })
-}
-
-/// Returns an overlay of a folder in a dry run of its own.
-#[cfg(test)]
-pub fn standalone(base: Arc<dyn Folder>) -> Arc<dyn Folder> {
-    Arc::new(Overlay {
-        base,
-        state: Arc::new(DryRunState::new(Path::new("/tmp"))),
-        names: Mutex::default(),
-    })
+fn closed(shown: &str) -> Error {
+    fail!(
+        State,
+        "{shown}: the store was closed, and no commit will have this change; open it again"
+    )
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl DryRunState {
-    fn new(folder: &Path) -> DryRunState {
-        DryRunState {
-            folder: folder.into(),
-            scratch: Mutex::default(),
-            folders: Mutex::default(),
-            numbers: AtomicU64::new(NEW),
-        }
-    }
-
-    fn scratch(&self) -> Result<Arc<Scratch>> {
-        let mut scratch = lock(&self.scratch);
-        if let Some(scratch) = &*scratch {
-            return Ok(scratch.clone());
-        }
-        let file = os::create_unnamed(&self.folder)
-            .map_err(|e| Error::os("the scratch file of a dry run", &e))?;
-        Ok(scratch
-            .insert(Arc::new(Scratch {
-                file,
-                end: AtomicU64::new(0),
-            }))
-            .clone())
-    }
-
-    fn number(&self) -> u64 {
-        self.numbers.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
-impl Scratch {
-    fn failed(&self, e: &std::io::Error) -> Error {
-        Error::os("the scratch file of a dry run", e)
-    }
-
-    fn write(&self, at: u64, src: &[u8]) -> Result<()> {
-        os::write_all_at(&self.file, src, at).map_err(|e| self.failed(&e))
-    }
-
-    fn read(&self, mut at: u64, mut dst: &mut [u8]) -> Result<()> {
-        while !dst.is_empty() {
-            let n = os::read_at(&self.file, dst, at).map_err(|e| self.failed(&e))?;
-            if n == 0 {
-                return Err(fail!(Io, "the scratch file of a dry run: it was truncated"));
-            }
-            (at, dst) = (at + n as u64, dst.at_mut(n..)?);
-        }
-        Ok(())
-    }
-}
-
 /// The overlay of one folder; see the module documentation.
-struct Overlay {
-    base: Arc<dyn Folder>,
-    state: Arc<DryRunState>,
+pub struct Overlay {
+    /// The real folder. A commit may replace it.
+    base: Mutex<Arc<dyn Folder>>,
+    space: Arc<ScratchSpace>,
+    purpose: Purpose,
     names: Mutex<Names>,
+    /// Number of changes of names and content.
+    changes: Arc<AtomicU64>,
+    /// Of containers that are open in the overlay until a commit.
+    locks: MemoryLocks,
+    is_closed: Arc<AtomicBool>,
 }
 
 /// Differences from the real folder.
@@ -175,23 +78,65 @@ struct Names {
 /// A file, independent of its name.
 struct Node {
     identity: u64,
-    /// The name in the real folder; `None` for a new file.
-    base: Option<OsString>,
     /// `None` while the content equals that of the real file.
     changed: Mutex<Option<Changed>>,
+    real: Mutex<Real>,
 }
 
-/// The state of a changed file.
-struct Changed {
-    size: u64,
-    /// Length of the prefix of the real file that is visible where nothing was overwritten.
-    base: u64,
-    /// Written ranges, without overlap: offset to length and offset in the scratch file.
-    extents: BTreeMap<u64, (u64, u64)>,
-    changes: u64,
+/// The real file of a file.
+#[derive(Default)]
+struct Real {
+    /// Its name; `None` for a new file.
+    name: Option<OsString>,
+    /// The file, if a commit has created or replaced it.
+    published: Option<Arc<dyn File>>,
 }
 
 impl Overlay {
+    /// Creates an overlay of a folder.
+    pub fn new(base: Arc<dyn Folder>, space: Arc<ScratchSpace>, purpose: Purpose) -> Overlay {
+        Overlay {
+            base: Mutex::new(base),
+            space,
+            purpose,
+            names: Mutex::default(),
+            changes: Arc::default(),
+            locks: MemoryLocks::default(),
+            is_closed: Arc::default(),
+        }
+    }
+
+    fn base(&self) -> Arc<dyn Folder> {
+        lock(&self.base).clone()
+    }
+
+    /// Returns how a real file is opened.
+    fn access(&self, access: Access) -> Access {
+        match self.purpose {
+            Purpose::Commit { in_place: false } if access != Access::Map => Access::Read,
+            _ => access,
+        }
+    }
+
+    /// Refuses all changes from here on: no commit will publish them.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    fn take_lock(&self, name: &OsStr, is_shared: bool) -> Result<Lock> {
+        match self.purpose {
+            Purpose::DryRun => self.base().test_lock(name, is_shared),
+            Purpose::Commit { .. } => self.locks.take(name, is_shared, &self.show(name)),
+        }
+    }
+
+    fn check_open(&self, name: &OsStr) -> Result<()> {
+        match self.is_closed.load(Ordering::Relaxed) {
+            true => Err(closed(&self.show(name))),
+            false => Ok(()),
+        }
+    }
+
     fn missing(&self, name: &OsStr) -> Error {
         // ENOENT has this number on all systems
         Error::os(self.show(name), &std::io::Error::from_raw_os_error(2))
@@ -202,7 +147,7 @@ impl Overlay {
         if let Some(known) = lock(&self.names).files.get(name) {
             return Ok(known.clone());
         }
-        let Some(identity) = self.base.identity(name)? else {
+        let Some(identity) = self.base().identity(name)? else {
             return Ok(None);
         };
         Ok(Some(self.register(name, identity)))
@@ -211,15 +156,18 @@ impl Overlay {
     /// Registers a file of the real folder, so that all handles on it share what is written.
     fn register(&self, name: &OsStr, identity: u64) -> Arc<Node> {
         let identity = if identity == 0 {
-            self.state.number()
+            self.space.number()
         } else {
             identity
         };
         let new = || {
             Some(Arc::new(Node {
                 identity,
-                base: Some(name.to_owned()),
                 changed: Mutex::default(),
+                real: Mutex::new(Real {
+                    name: Some(name.to_owned()),
+                    published: None,
+                }),
             }))
         };
         let mut names = lock(&self.names);
@@ -236,7 +184,9 @@ impl Overlay {
             node,
             base,
             name: self.show(name),
-            state: self.state.clone(),
+            space: self.space.clone(),
+            changes: self.changes.clone(),
+            is_closed: self.is_closed.clone(),
         })
     }
 
@@ -244,11 +194,17 @@ impl Overlay {
     fn has_folder(&self, name: &OsStr) -> Result<bool> {
         match lock(&self.names).folders.get(name) {
             Some(exists) => Ok(*exists),
-            None => Ok(name.is_empty() || self.base.exists(name)?),
+            None => {
+                let base = self.base();
+                // an archive has no entries for folders
+                let is_listed = || base.list(name).is_ok_and(|names| !names.is_empty());
+                Ok(name.is_empty() || base.exists(name)? || is_listed())
+            }
         }
     }
 
     fn set(&self, name: &OsStr, node: Option<Arc<Node>>) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
         lock(&self.names).files.insert(name.to_owned(), node);
     }
 }
@@ -262,51 +218,53 @@ impl Folder for Overlay {
         match known {
             Some(None) => Err(self.missing(name)),
             Some(Some(node)) => {
-                let base = node
-                    .base
-                    .as_ref()
-                    .map(|base| self.base.open(base, access))
+                let real = lock(&node.real).name.clone();
+                let access = self.access(access);
+                let base = real
+                    .map(|real| self.base().open(&real, access))
                     .transpose()?;
                 Ok(self.handle(name, node, base))
             }
             None => {
-                let base = self.base.open(name, access)?;
+                let base = self.base().open(name, self.access(access))?;
                 Ok(self.handle(name, self.register(name, base.identity()), Some(base)))
             }
         }
     }
 
     fn create(&self, name: &OsStr, _like: &OsStr) -> Result<Arc<dyn File>> {
+        self.check_open(name)?;
         self.refuse_obstacle(name)?;
         if !self.has_folder(parent(name))? {
             return Err(self.missing(name));
         }
-        let node = Arc::new(Node::new(self.state.number()));
+        let node = Arc::new(Node::new(self.space.number()));
         self.set(name, Some(node.clone()));
         Ok(self.handle(name, node, None))
     }
 
     fn check_owner(&self, name: &OsStr, of: &OsStr) -> Result<()> {
-        self.base.check_owner(name, of)
+        self.base().check_owner(name, of)
     }
 
     fn open_trusted(&self, name: &OsStr, of: &OsStr) -> Result<Arc<dyn File>> {
         let known = lock(&self.names).files.get(name).cloned();
         match known {
             // the real folder verifies the owner
-            Some(Some(node)) if node.base.as_deref() == Some(name) => {
-                let base = self.base.open_trusted(name, of)?;
+            Some(Some(node)) if node.is_real(name) => {
+                let base = self.base().open_trusted(name, of)?;
                 Ok(self.handle(name, node, Some(base)))
             }
             Some(_) => self.open(name, Access::Read),
             None => {
-                let base = self.base.open_trusted(name, of)?;
+                let base = self.base().open_trusted(name, of)?;
                 Ok(self.handle(name, self.register(name, base.identity()), Some(base)))
             }
         }
     }
 
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
+        self.check_open(to)?;
         let node = self.node(from)?.ok_or_else(|| self.missing(to))?;
         self.refuse_obstacle(to)?;
         self.set(from, None);
@@ -315,6 +273,7 @@ impl Folder for Overlay {
     }
 
     fn remove(&self, name: &OsStr) -> Result<()> {
+        self.check_open(name)?;
         self.node(name)?.ok_or_else(|| self.missing(name))?;
         self.refuse_obstacle(name)?;
         self.set(name, None);
@@ -336,7 +295,7 @@ impl Folder for Overlay {
         let known = lock(&self.names).files.get(name).cloned();
         match known {
             Some(node) => Ok(node.map(|n| n.identity)),
-            None => self.base.identity(name),
+            None => self.base().identity(name),
         }
     }
 
@@ -347,33 +306,36 @@ impl Folder for Overlay {
         }
         match names.files.get(name) {
             Some(None) => Ok(None),
-            Some(Some(node)) if node.base.as_deref() != Some(name) => Ok(None),
-            _ => self.base.obstacle(name),
+            Some(Some(node)) if !node.is_real(name) => Ok(None),
+            _ => self.base().obstacle(name),
         }
     }
 
     fn lock(&self, name: &OsStr) -> Result<Lock> {
-        self.base.test_lock(name, false)
+        self.take_lock(name, false)
     }
 
     fn lock_shared(&self, name: &OsStr) -> Result<Lock> {
-        self.base.test_lock(name, true)
+        self.take_lock(name, true)
     }
 
     fn show(&self, name: &OsStr) -> String {
-        self.base.show(name)
+        self.base().show(name)
     }
 
     fn is_foreign(&self) -> bool {
-        self.base.is_foreign()
+        self.base().is_foreign()
     }
 
     fn is_store(&self) -> bool {
-        self.base.is_store()
+        self.base().is_store()
     }
 
     fn writable(&self) -> Result<()> {
-        self.base.writable()
+        match self.purpose {
+            Purpose::Commit { in_place: false } => Ok(()),
+            _ => self.base().writable(),
+        }
     }
 
     fn make_folder(&self, name: &OsStr) -> Result<()> {
@@ -392,7 +354,7 @@ impl Folder for Overlay {
 
     fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
         let is_new = lock(&self.names).folders.get(name) == Some(&true);
-        let mut found = match self.base.list(name) {
+        let mut found = match self.base().list(name) {
             Err(_) if is_new => Vec::new(),
             found => found?,
         };
@@ -426,14 +388,19 @@ impl Node {
     fn new(identity: u64) -> Node {
         Node {
             identity,
-            base: None,
-            changed: Mutex::new(Some(Changed {
-                size: 0,
-                base: 0,
-                extents: BTreeMap::new(),
-                changes: 0,
-            })),
+            changed: Mutex::new(Some(Changed::of((0, 0)))),
+            real: Mutex::default(),
         }
+    }
+
+    /// Returns whether the content may differ from that of the real file.
+    fn is_changed(&self) -> bool {
+        lock(&self.changed).is_some()
+    }
+
+    /// Returns whether it is the real file of this name.
+    fn is_real(&self, name: &OsStr) -> bool {
+        lock(&self.real).name.as_deref() == Some(name)
     }
 }
 
@@ -442,7 +409,10 @@ struct OverlayFile {
     node: Arc<Node>,
     base: Option<Arc<dyn File>>,
     name: String,
-    state: Arc<DryRunState>,
+    space: Arc<ScratchSpace>,
+    /// Those of the overlay.
+    changes: Arc<AtomicU64>,
+    is_closed: Arc<AtomicBool>,
 }
 
 impl OverlayFile {
@@ -453,136 +423,47 @@ impl OverlayFile {
         changed_state: impl FnOnce(&Changed) -> Result<T>,
     ) -> Result<T> {
         let changed = lock(&self.node.changed);
-        match (&*changed, &self.base) {
-            (Some(changed), _) => changed_state(changed),
-            (None, Some(base)) => {
+        match &*changed {
+            Some(changed) => changed_state(changed),
+            None => {
                 drop(changed);
-                real(&**base)
+                real(&*self.real()?)
             }
-            (None, None) => Err(fail!(
-                State,
-                "{}: the file does not exist any more",
-                self.name
-            )),
         }
     }
 
+    /// Returns the real file.
+    fn real(&self) -> Result<Arc<dyn File>> {
+        let published = lock(&self.node.real).published.clone();
+        published
+            .or_else(|| self.base.clone())
+            .ok_or_else(|| fail!(State, "{}: the file does not exist any more", self.name))
+    }
+
     fn change(&self, f: impl FnOnce(&mut Changed) -> Result<()>) -> Result<()> {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(closed(&self.name));
+        }
         let mut changed = lock(&self.node.changed);
         if changed.is_none() {
-            let size = self.base.as_ref().map_or(Ok(0), |base| base.size())?;
-            *changed = Some(Changed {
-                size,
-                base: size,
-                extents: BTreeMap::new(),
-                changes: 0,
-            });
+            let real = self.real()?;
+            *changed = Some(Changed::of((real.size()?, real.stamp()?)));
         }
         let Some(changed) = &mut *changed else {
             return Ok(());
         };
         changed.changes += 1;
+        self.changes.fetch_add(1, Ordering::Relaxed);
         f(changed)
     }
 
     /// Returns the real file's time of change, advanced by the number of changes in the overlay.
     fn time_of_change(&self, real: impl Fn(&dyn File) -> Result<u64>) -> Result<u64> {
-        let before = self.base.as_ref().map_or(Ok(0), |base| real(&**base))?;
+        let before = self.real().map_or(Ok(0), |base| real(&*base))?;
         self.query(
             |_| Ok(before),
             |changed| Ok(before.wrapping_add(changed.changes)),
         )
-    }
-}
-
-impl Changed {
-    /// Removes a range from the extents.
-    fn remove(&mut self, from: u64, to: u64) {
-        let begun: Vec<_> = self
-            .extents
-            .range(..to)
-            .rev()
-            .map(|(at, e)| (*at, *e))
-            .take_while(|(at, (n, _))| at + n > from)
-            .collect();
-        for (at, (n, scratch)) in begun {
-            self.extents.remove(&at);
-            if at < from {
-                self.extents.insert(at, (from - at, scratch));
-            }
-            if at + n > to {
-                self.extents.insert(to, (at + n - to, scratch + (to - at)));
-            }
-        }
-    }
-
-    /// Returns the last extent that starts at or before `at`.
-    fn last(&self, at: u64) -> Option<(u64, u64, u64)> {
-        self.extents
-            .range(..=at)
-            .next_back()
-            .map(|(from, (n, scratch))| (*from, *n, *scratch))
-    }
-
-    fn write(&mut self, at: u64, src: &[u8], scratch: &Scratch) -> Result<()> {
-        let n = src.len() as u64;
-        let Some(end) = at.checked_add(n).filter(|end| *end <= i64::MAX as u64) else {
-            return Err(fail!(
-                Limit,
-                "{n} bytes at {at} exceed the maximum length of a file"
-            ));
-        };
-        match self.last(at) {
-            Some((from, len, to)) if end <= from + len => scratch.write(to + (at - from), src)?,
-            _ => {
-                let to = scratch.end.fetch_add(n, Ordering::Relaxed);
-                scratch.write(to, src)?;
-                self.remove(at, end);
-                match self.last(at) {
-                    Some((from, len, before)) if from + len == at && before + len == to => {
-                        _ = self.extents.insert(from, (len + n, before))
-                    }
-                    _ => _ = self.extents.insert(at, (n, to)),
-                }
-            }
-        }
-        self.size = self.size.max(end);
-        Ok(())
-    }
-
-    fn read(
-        &self,
-        at: u64,
-        dst: &mut [u8],
-        base: Option<&dyn File>,
-        scratch: impl FnOnce() -> Result<Arc<Scratch>>,
-    ) -> Result<usize> {
-        let end = self.size.min(at.saturating_add(dst.len() as u64));
-        let n = end.saturating_sub(at) as usize;
-        let dst = dst.at_mut(..n)?;
-        dst.fill(0);
-        let visible = self.base.min(end).saturating_sub(at) as usize;
-        if let (Some(base), Some(part)) =
-            (base, dst.get_mut(..visible).filter(|part| !part.is_empty()))
-        {
-            base.read_exact_at(at, part)?;
-        }
-        let over: Vec<_> = self
-            .extents
-            .range(..end)
-            .rev()
-            .take_while(|(from, (n, _))| *from + n > at)
-            .collect();
-        if over.is_empty() {
-            return Ok(n);
-        }
-        let scratch = scratch()?;
-        for (from, (n, to)) in over {
-            let (begin, stop) = (at.max(*from), end.min(from + n));
-            let part = dst.at_mut((begin - at) as usize..(stop - at) as usize)?;
-            scratch.read(to + (begin - from), part)?;
-        }
-        Ok(n)
     }
 }
 
@@ -593,24 +474,16 @@ impl File for OverlayFile {
 
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         let changed = lock(&self.node.changed);
-        match (&*changed, &self.base) {
-            (Some(changed), base) => {
-                changed.read(at, dst, base.as_deref(), || self.state.scratch())
-            }
-            (None, Some(base)) => {
-                drop(changed);
-                base.read_at(at, dst)
-            }
-            (None, None) => Err(fail!(
-                State,
-                "{}: the file does not exist any more",
-                self.name
-            )),
-        }
+        let Some(changed) = &*changed else {
+            drop(changed);
+            return self.real()?.read_at(at, dst);
+        };
+        let base = self.real().ok();
+        changed.read(at, dst, base.as_deref(), || self.space.scratch())
     }
 
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
-        let scratch = self.state.scratch()?;
+        let scratch = self.space.scratch()?;
         if src.is_empty() {
             Ok(())
         } else {
@@ -650,6 +523,7 @@ impl File for OverlayFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::journal::{Container, Mode, Session};
     use crate::io::sim::{Rng, SimDisk};
 
     /// After any sequence of operations, an overlay reads like a folder to which they were applied,
@@ -716,6 +590,75 @@ mod tests {
             }
             assert_eq!((disk.ops(), disk.contents()), before);
         }
+    }
+
+    /// After any sequence of operations and commits, the real folder is what the overlay shows, and
+    /// files that are open in the overlay remain so.
+    #[test]
+    fn a_published_overlay_is_the_real_folder() {
+        let names = ["a", "f/b", "f/c"].map(OsStr::new);
+        for seed in 1..100 {
+            let mut rng = Rng(seed * 2 + 1);
+            let disk = SimDisk::default();
+            let container =
+                Container::of(&disk.folder(), "set", Arc::new(|_| true), "", Vec::new());
+            let options = crate::options::Options::new();
+            let session = Session::open(container, "set".into(), Mode::Append, &options).unwrap();
+            let space = Arc::new(ScratchSpace::new(Path::new("/tmp")));
+            let overlay = Overlay::new(disk.folder(), space, Purpose::Commit { in_place: true });
+            let mut open: Vec<(Arc<dyn File>, &OsStr)> = Vec::new();
+            for step in 0..60 {
+                let (name, at) = (names[rng.below(3)], rng.below(300) as u64);
+                let about = format!("seed {seed}, step {step}");
+                match rng.below(8) {
+                    0 => {
+                        open.retain(|(_, of)| *of != name);
+                        overlay.make_folder(OsStr::new("f")).unwrap();
+                        open.push((overlay.open(name, Access::Create).unwrap(), name));
+                    }
+                    1 => {
+                        open.retain(|(_, of)| *of != name);
+                        let _ = overlay.remove(name);
+                    }
+                    2 => {
+                        if let Some((file, _)) = open.get(rng.below(3)) {
+                            file.set_size(at).unwrap();
+                        }
+                    }
+                    3 => {
+                        let _ = overlay
+                            .open(name, Access::Write)
+                            .map(|file| open.push((file, name)));
+                    }
+                    4 => {
+                        overlay
+                            .publish(&session)
+                            .unwrap_or_else(|e| panic!("{about}: {e}"));
+                        let files = disk.contents();
+                        for name in names {
+                            let real = files.get(name).cloned();
+                            assert_eq!(content(&overlay, name), real, "{about} {name:?}");
+                        }
+                    }
+                    _ => {
+                        if let Some((file, _)) = open.get(rng.below(3)) {
+                            let bytes = vec![step as u8 | 1; 1 + rng.below(80)];
+                            file.write_at(at, &bytes).unwrap();
+                            let mut back = vec![0; bytes.len()];
+                            file.read_exact_at(at, &mut back).unwrap();
+                            assert_eq!(back, bytes, "{about}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn content(folder: &dyn Folder, name: &OsStr) -> Option<Vec<u8>> {
+        let file = folder.open(name, Access::Read).ok()?;
+        let mut bytes = vec![0; file.size().unwrap() as usize];
+        file.read_exact_at(0, &mut bytes).unwrap();
+        Some(bytes)
     }
 
     fn rng_span(at: u64, n: usize) -> usize {
