@@ -156,6 +156,19 @@ static holdall_format a_format(void)
                          : (holdall_format)(HOLDALL_FORMAT_BLOSCPACK + below(8));
 }
 
+/* Of a store; 0: by the end of the path. */
+static holdall_format a_store_format(void)
+{
+    return once_in(4) ? HOLDALL_FORMAT_B2D + (holdall_format)below(3) : once_in(9) ? a_format() : 0;
+}
+
+static holdall_kind a_kind(void)
+{
+    return intact         ? HOLDALL_KIND_ARRAY
+           : once_in(30) ? (holdall_kind)a_number()
+                         : (holdall_kind)(HOLDALL_KIND_SCHUNK + below(5));
+}
+
 static holdall_option an_option(void)
 {
     holdall_option option = intact         ? HOLDALL_OPT_LEVEL
@@ -183,7 +196,7 @@ static int32_t a_checksum(void)
 
 static const char *const names[] = {"a.blp", "b.b2frame", "c.b2nd",       "d.bagz",  "e.bag",  "f",
                                     "g.cat", "h@2.bagz",  "d.bagz,e.bag", "d.index", "none/x", "",
-                                    "s.b2d", "s.b2d/a"};
+                                    "s.b2d", "s.b2d/a",   "t.b2z",         "u.b2e"};
 
 static const char *a_path(void)
 {
@@ -192,8 +205,8 @@ static const char *a_path(void)
 
 static const char *a_node(void)
 {
-    static const char *const some[] = {"/a", "a", "/none", "/", ""};
-    return some[intact ? 2 : below(5)];
+    static const char *const some[] = {"/a", "a", "/none", "/", "", "/g/b", "/g", "/a/c", "/.."};
+    return some[intact ? 2 : below(sizeof some / sizeof some[0])];
 }
 
 static const char *a_name(void)
@@ -807,7 +820,7 @@ static void begin(void)
     OK(holdall_array_commit(a, &err));
     holdall_array_close(a);
     holdall_store *store;
-    OK(holdall_store_open(in_tmp("s.b2d"), NULL, &store, &err));
+    OK(holdall_store_open(in_tmp("s.b2d"), HOLDALL_APPEND, o, &store, &err));
     store_handle(K_store, HOLDALL_OK, store);
     holdall_part *part;
     OK(holdall_part_of_bag(in_tmp("d.bagz"), o, &part, &err));

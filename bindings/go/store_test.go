@@ -14,7 +14,7 @@ import (
 func TestStores(t *testing.T) {
 	for _, name := range []string{"tree.b2z", "tree.b2d", "threshold.b2d", "embed.b2e"} {
 		path := filepath.Join(stores, name)
-		s := must(OpenStore(path, Threads(1)))
+		s := must(OpenStore(path, ReadOnly, Threads(1)))
 		nodes := s.Nodes()
 		if len(nodes) < 8 || nodes[len(nodes)-1][0] != '/' {
 			t.Fatal(nodes)
@@ -26,24 +26,24 @@ func TestStores(t *testing.T) {
 		if _, kind, _ := Identify(path); kind != KindStore || kind.String() != "store" {
 			t.Fatal(kind)
 		}
-		a, b := must(s.Array("/a")), must(OpenArray(filepath.Join(path, "a"), ReadOnly))
-		_, err = s.Array("/none")
+		a, b := must(s.Array("/a", ReadOnly)), must(OpenArray(filepath.Join(path, "a"), ReadOnly))
+		_, err = s.Array("/none", ReadOnly)
 		is(t, err, ErrMissing)
-		_, err = s.Array("/group")
+		_, err = s.Array("/group", ReadOnly)
 		is(t, err, ErrType)
-		content := must(s.Schunk("/group/s"))
+		content := must(s.Schunk("/group/s", ReadOnly))
 		if content.Len() != 120 {
 			t.Fatal(content.Len())
 		}
 		if name == "tree.b2z" {
-			table := must(s.Table("/tables/t"))
+			table := must(s.Table("/tables/t", ReadOnly))
 			if nulls := must(table.ReadNulls("x", 0, 5)); table.RowCount() != 5 || nulls != nil {
 				t.Fatal(table.RowCount(), nulls)
 			}
 			done(t, table.Close())
 		}
 		done(t, s.Close())
-		_, err = s.Array("/a")
+		_, err = s.Array("/a", ReadOnly)
 		is(t, err, fs.ErrClosed)
 		for _, array := range []*Array{a, b} {
 			items := make([]byte, 4000)
@@ -61,14 +61,127 @@ func TestStores(t *testing.T) {
 	}
 	_, err := table.ReadNulls("none", 0, 1)
 	is(t, err, ErrArgument)
-	_, err = OpenStore(filepath.Join(t.TempDir(), "none.b2z"))
+	_, err = OpenStore(filepath.Join(t.TempDir(), "none.b2z"), ReadOnly)
 	is(t, err, ErrMissing)
 	bytes := must(os.ReadFile(filepath.Join(stores, "dict.b2z")))
-	_, err = OpenStore("", UseStorage(Memory(bytes[:len(bytes)-1])))
+	_, err = OpenStore("", ReadOnly, UseStorage(Memory(bytes[:len(bytes)-1])))
 	is(t, err, ErrFormat)
-	if n := len(must(OpenStore("", UseStorage(Memory(bytes)))).Nodes()); n != 8 {
+	if n := len(must(OpenStore("", ReadOnly, UseStorage(Memory(bytes)))).Nodes()); n != 8 {
 		t.Fatal(n)
 	}
+}
+
+// numbersOf creates an array of two numbers as a node and commits it.
+func numbersOf(t *testing.T, s *Store, node string) *Array {
+	t.Helper()
+	spec := ArraySpec{Format: B2ND, Dtype: Dtype[int64](), Shape: []uint64{2}}
+	a := must(CreateArray("", Create, spec, s.NewNode(node, KindArray)))
+	done(t, Write(a, Box{}, []int64{1, 2}))
+	done(t, a.Commit())
+	return a
+}
+
+// lengthAt returns the number of rows of an array at a path.
+func lengthAt(t *testing.T, path string) uint64 {
+	t.Helper()
+	a := must(OpenArray(path, ReadOnly))
+	defer a.Close()
+	return a.Shape()[0]
+}
+
+func TestStoresAreChanged(t *testing.T) {
+	for format, end := range map[Format]string{B2D: "b2d", B2Z: "b2z", B2E: "b2e"} {
+		path := filepath.Join(t.TempDir(), "x."+end)
+		s := must(CreateStore(path, Create, 0))
+		a := numbersOf(t, s, "/a")
+		done(t, a.Copy("", Create, ArraySpec{Format: B2ND}, s.NewNode("/group/b", KindArray)))
+		content := must(CreateSchunk("", Create, B2Frame, 1, s.NewNode("/s", KindSchunk)))
+		must(content.Write([]byte("content")))
+		done(t, content.Commit())
+		done(t, content.Close())
+		if _, err := OpenStore(path, ReadOnly); err == nil {
+			t.Fatal("visible before the commit")
+		}
+		done(t, s.Commit())
+		same(t, s.Nodes(), []string{"/a", "/group/b", "/s"})
+		if found, _, _ := Identify(path); found != format {
+			t.Fatal(found)
+		}
+		b := must(s.Array("/group/b", Append))
+		for _, array := range []*Array{a, b} {
+			done(t, AppendItems(array, 0, []int64{3}))
+			done(t, array.Commit())
+		}
+		done(t, s.Remove("/s"))
+		if n := lengthAt(t, filepath.Join(path, "a")); n != 2 {
+			t.Fatal(n)
+		}
+		done(t, s.Commit())
+		for _, node := range []string{"a", "group/b"} {
+			if n := lengthAt(t, filepath.Join(path, node)); n != 3 {
+				t.Fatal(node, n)
+			}
+		}
+		same(t, s.Nodes(), []string{"/a", "/group/b"})
+		done(t, b.Close())
+
+		_, err := OpenStore(path, Append)
+		is(t, err, ErrBusy)
+		is(t, s.Remove("/s"), ErrMissing)
+		wrong := func(node string, kind Kind, status Status) {
+			_, err := CreateSchunk("", Create, B2Frame, 1, s.NewNode(node, kind))
+			is(t, err, status)
+		}
+		wrong("/../x", KindSchunk, ErrArgument)
+		wrong("x\x00", KindSchunk, ErrArgument)
+		wrong("/a", KindSchunk, ErrExists)
+		if format == B2E {
+			wrong("/t", KindTable, ErrUnsupported)
+		}
+		if format != B2E {
+			spec := TableSpec{CTable, []Column{{"n", "<i8"}}}
+			table := must(CreateTable("", Create, spec, s.NewNode("/t", KindTable)))
+			done(t, table.Append(2, Bytes([]int64{5, 6})))
+			done(t, table.Commit())
+			done(t, table.Close())
+			done(t, s.Commit())
+			table = must(s.Table("/t", Append))
+			done(t, table.Remove(0, 1))
+			done(t, table.Commit())
+			done(t, table.Close())
+			done(t, s.Commit())
+			table = must(OpenTable(filepath.Join(path, "t"), ReadOnly))
+			if table.RowCount() != 1 {
+				t.Fatal(table.RowCount())
+			}
+			done(t, table.Close())
+		}
+		done(t, s.Close())
+		is(t, s.Commit(), fs.ErrClosed)
+		_, err = CreateSchunk("", Create, B2Frame, 1, s.NewNode("/x", KindSchunk))
+		is(t, err, ErrState)
+		same(t, must(Read[int64](a, Box{})), []int64{1, 2, 3}) // it does not need the store
+		done(t, a.Close())
+
+		s = must(OpenStore(path, ReadOnly))
+		is(t, s.Commit(), ErrState)
+		_, err = s.Array("/a", Append)
+		is(t, err, ErrState)
+		_, err = CreateStore(path, Create, format)
+		is(t, err, ErrExists)
+		done(t, s.Close())
+	}
+}
+
+func TestStoresInMemoryFiles(t *testing.T) {
+	files := must(NewMemoryFiles())
+	_, err := CreateStore("", Create, 0, UseStorage(files))
+	is(t, err, ErrArgument)
+	s := must(CreateStore("", Create, B2Z, UseStorage(files)))
+	done(t, numbersOf(t, s, "/a").Close())
+	done(t, s.Commit())
+	done(t, s.Close())
+	same(t, must(OpenStore("", ReadOnly, UseStorage(files))).Nodes(), []string{"/a"})
 }
 
 func TestCTablesAreWritten(t *testing.T) {
@@ -164,6 +277,22 @@ func TestTextsAreWritten(t *testing.T) {
 	is(t, table.Append(1, Texts("x"), Texts("y"), n(1)), ErrState)
 	done(t, table.Close())
 	is(t, table.Append(1, Texts("x"), Texts("y"), n(1)), fs.ErrClosed)
+}
+
+func TestStoresAreCopied(t *testing.T) {
+	original := must(OpenStore(filepath.Join(stores, "tree.b2z"), ReadOnly))
+	defer original.Close()
+	folder := t.TempDir()
+	path := filepath.Join(folder, "t.b2d")
+	done(t, original.Copy(path, Create, 0))
+	is(t, original.Copy(path, Create, B2D), ErrExists)
+	done(t, original.Copy(path, Replace, B2D))
+	is(t, original.Copy(filepath.Join(folder, "t.b2e"), Create, 0), ErrUnsupported)
+	again := must(OpenStore(path, ReadOnly))
+	defer again.Close()
+	if !reflect.DeepEqual(again.Nodes(), original.Nodes()) {
+		t.Fatal(again.Nodes())
+	}
 }
 
 // The columns of the fixture are x, an integer; t, m, v and d, texts; w, bytes; l, a list in

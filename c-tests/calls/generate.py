@@ -66,6 +66,7 @@ NUMBER = "a_number()"
 ARGUMENTS = {
     ("holdall_mode", "*"): "a_mode()",
     ("holdall_format", "*"): "a_format()",
+    ("holdall_kind", "*"): "a_kind()",
     ("holdall_option", "*"): "an_option()",
     ("holdall_status", "*"): "(holdall_status)a_number()",
     ("int32_t", "kind"): "a_checksum()",
@@ -95,6 +96,7 @@ ARGUMENTS = {
     ("const holdall_table_spec *", "spec"): "a_table()",
     ("struct ArrowArrayStream *", "stream"): "a_stream()",
     # of one function
+    ("holdall_store_create", "format"): "a_store_format()",
     ("holdall_bag_index_find", "records"): "numbers(most)",
     ("holdall_bag_index_find_many", "records"): "numbers(count)",
     ("holdall_array_splits", "firsts"): "numbers(most)",

@@ -637,11 +637,89 @@ void stores()
     EXPECT(schunk(nodes, "/s").nbytes() == 7 && array(path + "/group/a").shape()[0] == 3);
     failure(HOLDALL_E_MISSING, [&] { array(nodes, "/none"); });
     failure(HOLDALL_E_TYPE, [&] { schunk(nodes, "/group"); });
+    failure(HOLDALL_E_STATE, [&] { array(nodes, "/group/a", mode::append); });
+    failure(HOLDALL_E_STATE, [&] { (void)nodes.node_storage("/b", kind::array); });
+}
+
+// Stores are created and changed, with one commit for all nodes.
+void changed_stores()
+{
+    const auto numbers = [](const array &a) { return a.read<std::int32_t>(); };
+    const auto at = [](const store &s, const std::string &node, kind k) {
+        return options().storage(s.node_storage(node, k));
+    };
+    const auto create = [&](const store &s, const std::string &node) {
+        return array::create<std::int32_t>("", mode::create, format::b2nd, {2},
+                                           at(s, node, kind::array));
+    };
+    for (const char *end : {"b2d", "b2z", "b2e"}) {
+        const std::string path = scratch(std::string("changed.") + end);
+        store s = store::create(path, mode::create);
+        array a = create(s, "/a");
+        a.write(std::vector<std::int32_t>{1, 2});
+        a.commit();
+        a.copy("", mode::create, format::b2nd, at(s, "/group/b", kind::array));
+        {
+            schunk content =
+                schunk::create("", mode::create, format::b2frame, 1, at(s, "/s", kind::schunk));
+            content.append("content");
+            content.commit();
+            failure(HOLDALL_E_BUSY, [&] { s.remove("/s"); });
+        }
+        failure(end[2] == 'd' ? HOLDALL_E_FORMAT : HOLDALL_E_MISSING, [&] { store{path}; });
+        s.commit();
+        EXPECT((s.nodes() == std::vector<std::string>{"/a", "/group/b", "/s"}));
+        {
+            array b(s, "/group/b", mode::append);
+            b.append(std::vector<std::int32_t>{3});
+            b.commit();
+            a.append(std::vector<std::int32_t>{4});
+            a.commit();
+            s.remove("/s");
+            EXPECT(numbers(array(path + "/a")).size() == 2 && schunk(path + "/s").nbytes() == 7);
+            s.commit();
+            EXPECT((numbers(array(path + "/a")) == std::vector<std::int32_t>{1, 2, 4}));
+            EXPECT((numbers(array(path + "/group/b")) == std::vector<std::int32_t>{1, 2, 3}));
+        }
+        failure(HOLDALL_E_BUSY, [&] { store(path, mode::append); });
+        failure(HOLDALL_E_MISSING, [&] { s.remove("/s"); });
+        failure(HOLDALL_E_ARGUMENT, [&] { (void)s.node_storage("/../x", kind::array); });
+        if (end[2] == 'e') {
+            failure(HOLDALL_E_UNSUPPORTED, [&] { (void)s.node_storage("/t", kind::table); });
+            continue;
+        }
+        {
+            table t = table::create("", mode::create, format::ctable, {{"id", "<i8"}},
+                                    at(s, "/t", kind::table));
+            t.append(std::vector<std::int64_t>{5, 6});
+            t.commit();
+        }
+        s.commit();
+        table again(s, "/t", mode::append);
+        again.remove(0, 1);
+        again.commit();
+        s.commit();
+        EXPECT(table(path + "/t").read<std::int64_t>("id") == std::vector<std::int64_t>{6});
+    }
+    const storage memory = storage::new_memory();
+    store s = store::create("", mode::create, format::b2z, options().storage(memory));
+    create(s, "/a").commit();
+    s.commit();
+    const store again("", mode::read, options().storage(memory));
+    EXPECT(again.nodes() == std::vector<std::string>{"/a"});
+    failure(HOLDALL_E_ARGUMENT,
+            [&] { store::create(scratch("x.b2z"), mode::create, format::b2d); });
+    failure(HOLDALL_E_EXISTS, [&] { store::create(scratch("changed.b2d"), mode::create); });
+    const std::string copied = scratch("copied.b2d");
+    again.copy(copied, mode::create);
+    EXPECT(store(copied).nodes() == again.nodes());
+    failure(HOLDALL_E_EXISTS, [&] { again.copy(copied, mode::create, format::b2d); });
 }
 
 int main()
 {
     stores();
+    changed_stores();
     slices();
     parts();
     bags();

@@ -60,6 +60,7 @@ program content
   call memory()
   call bags()
   call stores()
+  call changed_stores()
   call dictionaries()
   call damaged_records()
   call damage()
@@ -752,7 +753,96 @@ contains
     call a%open(folder // 'nodes.b2d/a')
     call nodes%open_node('/none', a, err=err)
     call failed(err, HOLDALL_E_MISSING, 'no node')
+    call nodes%open_node('/a', a, HOLDALL_APPEND, err=err)
+    call failed(err, HOLDALL_E_STATE, 'a node of a store that is open for reading')
     call nodes%close()
+  end subroutine
+
+  ! Sets options to create a node.
+  subroutine create_at(nodes, node, kind, o)
+    type(holdall_store), intent(in) :: nodes
+    character(*), intent(in) :: node
+    integer, intent(in) :: kind
+    type(holdall_options), intent(inout) :: o
+    type(holdall_storage) :: storage
+    call nodes%node_storage(node, kind, storage)
+    call o%set_storage([storage])
+  end subroutine
+
+  ! One commit for all nodes of a store.
+  subroutine changed_stores()
+    type(holdall_store) :: nodes, other
+    type(holdall_storage) :: storage
+    type(holdall_options) :: o
+    type(holdall_schunk) :: s
+    type(holdall_array) :: a, b
+    type(holdall_table) :: t
+    type(holdall_error) :: err
+    character(:), allocatable :: path
+    character(4), parameter :: ends(3) = ['.b2d', '.b2z', '.b2e']
+    integer(int32) :: items(3)
+    integer :: i, format, kind
+    do i = 1, 3
+      path = folder // 'changed' // ends(i)
+      call nodes%create(path, HOLDALL_CREATE)
+      call create_at(nodes, '/a', HOLDALL_KIND_ARRAY, o)
+      call a%create('', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, '<i4', [2], o)
+      call a%write([1, 2])
+      call a%commit()
+      call create_at(nodes, '/group/b', HOLDALL_KIND_ARRAY, o)
+      call a%copy('', HOLDALL_CREATE, HOLDALL_FORMAT_B2ND, o)
+      call create_at(nodes, '/s', HOLDALL_KIND_SCHUNK, o)
+      call s%create('', HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, 1, o)
+      call s%commit()
+      call s%close()
+      call other%open(path, err=err)
+      call expect(err%status < 0 .and. nodes%node_count() == 0, 'a store before its commit')
+      call nodes%commit()
+      call expect(nodes%node_count() == 3 .and. nodes%node(2) == '/group/b', 'created nodes')
+      call nodes%open_node('/group/b', b, HOLDALL_APPEND)
+      call b%append([3])
+      call b%commit()
+      call a%append([4])
+      call a%commit()
+      call nodes%remove('/s')
+      call other%open(path)
+      call expect(other%node_count() == 3, 'nodes before a commit')
+      call nodes%commit()
+      call expect(nodes%node_count() == 2, 'nodes after a commit')
+      call a%close()
+      call b%close()
+      call nodes%open(path, HOLDALL_APPEND, err=err)
+      call other%open(path, HOLDALL_APPEND, err=err)
+      call failed(err, HOLDALL_E_BUSY, 'another writer')
+      call a%open(path // '/group/b')
+      call a%read(items)
+      call expect(all(items == [1, 2, 3]), 'a changed node')
+      call a%close()
+      call nodes%remove('/s', err)
+      call failed(err, HOLDALL_E_MISSING, 'a removed node')
+      call nodes%node_storage('/../x', HOLDALL_KIND_ARRAY, storage, err)
+      call failed(err, HOLDALL_E_ARGUMENT, 'a wrong path of a node')
+      if (i == 3) cycle
+      call create_at(nodes, '/t', HOLDALL_KIND_TABLE, o)
+      call t%create('', HOLDALL_CREATE, HOLDALL_FORMAT_CTABLE, ['n'], ['<i8'], o)
+      call t%commit()
+      call t%close()
+      call nodes%commit()
+      call nodes%identify('/t', format, kind)
+      call expect(format == HOLDALL_FORMAT_CTABLE .and. kind == HOLDALL_KIND_TABLE, 'a table node')
+    end do
+    call nodes%close()
+    call storage%new_memory()
+    call o%set_storage([storage])
+    call nodes%create('', HOLDALL_CREATE, options=o, err=err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'a store in memory without a format')
+    call nodes%create('', HOLDALL_CREATE, HOLDALL_FORMAT_B2Z, o)
+    call nodes%commit()
+    call nodes%copy(folder // 'copied.b2z', HOLDALL_CREATE)
+    call nodes%copy(folder // 'copied.b2z', HOLDALL_CREATE, HOLDALL_FORMAT_B2Z, err=err)
+    call failed(err, HOLDALL_E_EXISTS, 'a copy to a store that exists')
+    call nodes%create(folder // 'changed.b2d', HOLDALL_CREATE, err=err)
+    call failed(err, HOLDALL_E_EXISTS, 'a store that exists')
   end subroutine
 
   subroutine dictionaries()

@@ -242,8 +242,8 @@ public:
         call(holdall_array_open, at.path(), static_cast<holdall_mode>(how), options.get(), put());
         update_view();
     }
-    // Opens a node of a store (store.hpp), for reading.
-    array(const store &in, const std::string &node, const options &options = {});
+    // Opens a node of a store (store.hpp). What it commits is in the next commit of the store.
+    array(const store &in, const std::string &node, mode how = mode::read, const options &options = {});
     // Creates an array of zeros of a dtype. If chunk_shape or block_shape is omitted, the library
     // selects it.
     static array create(const location &at, mode how, format f, const std::string &dtype, dims shape, const options &options = {},

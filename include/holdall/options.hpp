@@ -10,9 +10,9 @@
 
 namespace holdall {
 
-// HOLDALL_READ and so on: create is HOLDALL_CREATE.
 class store;
 
+// HOLDALL_READ and so on: create is HOLDALL_CREATE.
 enum class mode : holdall_mode { read = HOLDALL_READ, append = HOLDALL_APPEND, create = HOLDALL_CREATE, replace = HOLDALL_REPLACE };
 // HOLDALL_FORMAT_*
 enum class format : holdall_format {

@@ -16,8 +16,8 @@ public:
     {
         call(holdall_schunk_open, at.path(), static_cast<holdall_mode>(how), options.get(), put());
     }
-    // Opens a node of a store (store.hpp), for reading.
-    schunk(const store &in, const std::string &node, const options &options = {});
+    // Opens a node of a store (store.hpp). What it commits is in the next commit of the store.
+    schunk(const store &in, const std::string &node, mode how = mode::read, const options &options = {});
     static schunk create(const location &at, mode how, format f, std::size_t typesize, const options &options = {})
     {
         schunk out(options.callback());

@@ -165,6 +165,8 @@ public:
         detail::call(holdall_storage_from_functions, &f, put());
         owned.release(); // destroy() deletes it
     }
+    // Takes ownership of a C handle.
+    using owner::owner;
 
 private:
     storage() = default;

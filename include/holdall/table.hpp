@@ -57,8 +57,8 @@ public:
     {
         call(holdall_table_open, at.path(), static_cast<holdall_mode>(how), options.get(), put());
     }
-    // Opens a node of a store (store.hpp), for reading.
-    table(const store &in, const std::string &node, const options &options = {});
+    // Opens a node of a store (store.hpp). What it commits is in the next commit of the store.
+    table(const store &in, const std::string &node, mode how = mode::read, const options &options = {});
     static table create(const location &at, mode how, format f, const std::vector<holdall::column> &columns, const options &options = {})
     {
         std::vector<const char *> names, dtypes;

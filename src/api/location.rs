@@ -7,7 +7,7 @@ use crate::error::{Error as EngineError, Result as EngineResult, fail};
 use crate::io::Folder;
 use crate::io::memory::MemoryFolder;
 use crate::options::Options as EngineOptions;
-use crate::store::{self, Node, NodeLocation, Store as EngineStore};
+use crate::store::{self, Node, NodeLocation, Store as EngineStore, StoreHandle};
 use crate::watch::{Source, Watch};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -98,14 +98,21 @@ impl Location {
     }
 
     /// Returns the location of a node of a store.
-    pub(super) fn node(store: &Arc<EngineStore>, node: &str) -> EngineResult<Location> {
+    pub(super) fn node(store: &StoreHandle, node: &str) -> EngineResult<Location> {
+        let store = store.current()?;
         if let (path, Node::Table) = store.node(node)? {
-            return Ok(Location(Target::Nodes(store.clone(), path.to_owned())));
+            let path = path.to_owned();
+            return Ok(Location(Target::Nodes(store, path)));
         }
-        Ok(match store.locate(node)? {
+        store.locate(node).map(Location::of_node)
+    }
+
+    /// Returns a location of a node.
+    pub(super) fn of_node(location: NodeLocation) -> Location {
+        match location {
             NodeLocation::Path(path) => path.into(),
             NodeLocation::Folder(folder) => Location(Target::Folders(vec![folder])),
-        })
+        }
     }
 
     /// Returns the location that a reader was opened from.

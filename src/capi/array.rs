@@ -330,11 +330,15 @@ pub unsafe extern "C" fn holdall_array_open(
 }
 
 /// Opens a node of a store.
-pub(super) fn open_node(location: &NodeLocation, options: Options) -> Result<holdall_array> {
+pub(super) fn open_node(
+    location: &NodeLocation,
+    mode: Mode,
+    options: Options,
+) -> Result<holdall_array> {
     let (target, source) = target_and_source(location);
-    let inner = open_target(target, Mode::Read, &options)?;
+    let inner = open_target(target, mode, &options)?;
     Ok(holdall_array {
-        source: Some((source, options)),
+        source: (mode == Mode::Read).then_some((source, options)),
         ..array_handle(inner)
     })
 }

@@ -162,6 +162,16 @@ pub(super) fn checksum(constant: i32) -> Result<Checksum> {
     })
 }
 
+/// Returns the kind of a constant.
+pub(super) fn kind(constant: i32) -> Result<Kind> {
+    find(&KINDS, constant).ok_or_else(|| {
+        fail!(
+            Argument,
+            "kind: invalid value (expected HOLDALL_KIND_SCHUNK ({HOLDALL_KIND_SCHUNK}) to HOLDALL_KIND_STORE ({HOLDALL_KIND_STORE}), found {constant})"
+        )
+    })
+}
+
 /// Returns the constant of a kind.
 pub(super) fn kind_number(kind: Kind) -> i32 {
     number(&KINDS, &kind)

@@ -176,11 +176,15 @@ pub unsafe extern "C" fn holdall_schunk_open(
 }
 
 /// Opens a node of a store.
-pub(super) fn open_node(location: &NodeLocation, options: Options) -> Result<holdall_schunk> {
+pub(super) fn open_node(
+    location: &NodeLocation,
+    mode: Mode,
+    options: Options,
+) -> Result<holdall_schunk> {
     let (target, source) = target_and_source(location);
-    let inner = open(target, Mode::Read, options.clone())?;
+    let inner = open(target, mode, options.clone())?;
     Ok(holdall_schunk {
-        source: Some((source, options)),
+        source: (mode == Mode::Read).then_some((source, options)),
         ..schunk_handle(inner)
     })
 }

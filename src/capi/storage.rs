@@ -43,7 +43,7 @@ impl BorrowedFiles {
 }
 
 impl holdall_storage {
-    fn new(folder: Arc<dyn Folder>) -> holdall_storage {
+    pub(super) fn new(folder: Arc<dyn Folder>) -> holdall_storage {
         holdall_storage {
             folder,
             memory: None,

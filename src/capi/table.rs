@@ -17,6 +17,7 @@ use crate::error::{Result, fail};
 use crate::format::{Format, Kind};
 use crate::options::Options;
 use crate::progress::{Progress, Step, measured};
+use crate::store::{NodeLocation, StoreHandle};
 use crate::superchunk::bloscpack::Mode;
 use crate::table::{self, Cells, Table};
 use crate::watch::{Reopen, Watch, reopened};
@@ -187,6 +188,22 @@ pub unsafe extern "C" fn holdall_table_open(
             Ok(holdall_table { source, ..table })
         })
     })
+}
+
+/// Opens a node of a store.
+pub(super) fn open_node(
+    store: &StoreHandle,
+    node: &str,
+    mode: Mode,
+    options: &Options,
+) -> Result<Table> {
+    if mode == Mode::Read {
+        return Table::open_node(&*store.current()?, node, mode, options);
+    }
+    match store.locate(node, mode)? {
+        NodeLocation::Path(path) => Table::open(&path, mode, options),
+        NodeLocation::Folder(folder) => Table::open_in(&folder, mode, options),
+    }
 }
 
 fn open_target(from: Target, mode: Mode, options: &Options) -> Result<Table> {

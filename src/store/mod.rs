@@ -2,15 +2,18 @@
 //! one frame (`.b2e`).
 //!
 //! - [`tree`]: finds the nodes, each with the file that it is stored in.
+//! - [`StoreWriter`]: a store that is open for changes.
 //! - [`embedded`]: nodes inside of the frame `embed.b2e`.
 //! - [`table_files`]: the files of a CTable, which are committed together.
+//! - [`StoreHandle`]: a store that is open for either.
 //! - [`path`]: paths that continue after the name of a store, such as `x.b2z/group/a`.
 //!
 //! A node is named by its path, which begins with a slash. Which nodes exist is specified by what
-//! python-blosc2 4.14 finds; see docs/formats/stores.md. A store is opened for reading only.
+//! python-blosc2 4.14 finds; see docs/stores.md.
 #![forbid(unsafe_code)]
 
 pub mod embedded;
+mod handle;
 pub mod path;
 mod repair;
 pub mod table_files;
@@ -18,10 +21,13 @@ pub mod table_files;
 mod tests;
 mod tree;
 mod verify;
+mod writer;
 
+pub use crate::superchunk::frame::in_store::EMBED;
+pub use handle::StoreHandle;
 pub use repair::repair;
-pub use tree::EMBED;
 pub use verify::verify;
+pub use writer::StoreWriter;
 
 use crate::error::{Result, fail};
 use crate::format::Format;
@@ -31,8 +37,8 @@ use crate::io::zip::ZipFolder;
 use crate::io::{Access, Folder, locate};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
-use crate::superchunk::frame::Frame;
 use crate::superchunk::frame::header::Header;
+use crate::superchunk::frame::{Frame, in_store};
 use embedded::EmbeddedFolder;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -99,12 +105,14 @@ pub fn is_store(folder: &Arc<dyn Folder>) -> Result<bool> {
     Ok(folder.exists(embed)? || in_view(view(folder)?)?)
 }
 
-/// Returns a folder as the last commit of the CTable in it left it, if another one is in progress.
+/// Returns a folder as the last commit of the store, and of the CTable in it, left it, if another one
+/// is in progress.
 fn view(folder: &Arc<dyn Folder>) -> Result<Option<Arc<dyn Folder>>> {
     if folder.is_store() {
         return Ok(None);
     }
-    let table = TableFiles::new(folder, "").container();
+    let committed = Snapshot::read(&in_store::set(folder), |snapshot| snapshot.folder())?;
+    let table = TableFiles::new(&committed, "").container();
     let view = Snapshot::read(&table, |snapshot| snapshot.folder())?;
     Ok((!Arc::ptr_eq(&view, folder)).then_some(view))
 }

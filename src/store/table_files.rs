@@ -7,6 +7,7 @@ use crate::error::{Result, Status};
 use crate::io::Folder;
 use crate::io::journal::{Container, NEW, PART, SUFFIX};
 use crate::os::OsStrExt;
+use crate::superchunk::frame::in_store;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path};
 use std::sync::Arc;
@@ -69,6 +70,17 @@ impl TableFiles {
         (name == META || is_journal).then_some(root)
     }
 
+    /// Returns the path of the table in the folder, without slashes at its ends; "" for the folder
+    /// itself.
+    pub fn root(&self) -> &str {
+        self.prefix.trim_end_matches('/')
+    }
+
+    /// Returns the name of the table for messages.
+    pub fn show(&self) -> String {
+        self.folder.show(OsStr::new(self.root()))
+    }
+
     /// Returns a file of the table.
     pub fn file(&self, name: &str) -> OsString {
         format!("{}{name}", self.prefix).into()
@@ -121,13 +133,16 @@ impl TableFiles {
             name.and_then(|name| name.strip_prefix(&prefix))
                 .is_some_and(is_file)
         };
-        Container::of(
-            &self.folder,
-            self.file(MAIN),
-            Arc::new(is_member),
-            self.prefix.trim_end_matches('/'),
-            vec![self.file(META)],
-        )
+        Container {
+            sets: vec![in_store::set(&self.folder)],
+            ..Container::of(
+                &self.folder,
+                self.file(MAIN),
+                Arc::new(is_member),
+                self.root(),
+                vec![self.file(META)],
+            )
+        }
     }
 
     /// Removes the files of an interrupted writer that were not committed, and the folders of indexes

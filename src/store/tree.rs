@@ -6,19 +6,16 @@ use crate::array::msgpack_json::to_json;
 use crate::error::{Result, fail};
 use crate::io::{Access, Folder};
 use crate::json::Value;
+use crate::superchunk::frame::in_store::{EMBED, EXTENSIONS};
 use crate::superchunk::frame::{self, Frame};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ffi::OsStr;
 
-/// The frame of nodes that are not in files of their own.
-pub const EMBED: &str = "embed.b2e";
 /// Metalayer with the nodes of `embed.b2e`.
-const EMBEDDED: &str = "estore_metadata";
+pub const EMBEDDED: &str = "estore_metadata";
 /// Metalayer with the tables and references of a tree.
-const REGISTRY: &str = "_object_registry";
-/// Name extensions of the frames that python-blosc2 writes.
-const EXTENSIONS: [&str; 3] = ["b2nd", "b2f", "b2b"];
+pub const REGISTRY: &str = "_object_registry";
 /// Parts of the names of files that are no nodes: those beside a container of this library, and
 /// files that python-blosc2 writes before it renames them.
 const LEFT_OUT: [&str; 2] = [".holdall-", ".tmp"];
@@ -64,7 +61,7 @@ pub fn add_files(nodes: &mut BTreeMap<String, Node>, folder: &dyn Folder) -> Res
 }
 
 /// Returns whether a file begins as a frame does.
-fn is_frame(folder: &dyn Folder, name: &OsStr) -> Result<bool> {
+pub fn is_frame(folder: &dyn Folder, name: &OsStr) -> Result<bool> {
     let mut head = [0; frame::header::MAGIC.len()];
     let n = match folder.open(name, Access::Read) {
         Err(e) if e.is_system_failure() => return Err(e),
@@ -73,6 +70,21 @@ fn is_frame(folder: &dyn Folder, name: &OsStr) -> Result<bool> {
         Ok(file) => file.read_at(0, &mut head)?,
     };
     Ok(n == head.len() && head.get(2..) == frame::header::MAGIC.get(2..))
+}
+
+/// Returns the members of a metalayer of `embed.b2e` that have paths as names.
+pub fn paths_of<'a>(key: &str, value: &'a mut Value) -> Option<&'a mut Vec<(String, Value)>> {
+    let Value::Object(members) = value else {
+        return None;
+    };
+    if key == REGISTRY {
+        return Some(members);
+    }
+    let map = members.iter_mut().find(|(name, _)| name == "embed_map");
+    match map {
+        Some((_, Value::Object(map))) => Some(map),
+        _ => None,
+    }
 }
 
 /// Returns the nodes of the frame `embed.b2e`.
@@ -129,7 +141,7 @@ pub fn registered(embed: &Frame) -> Result<Vec<(String, Node)>> {
 }
 
 /// Returns the value of a metalayer, which is MessagePack.
-fn metalayer(frame: &Frame, name: &str) -> Result<Option<Value>> {
+pub fn metalayer(frame: &Frame, name: &str) -> Result<Option<Value>> {
     let Some(value) = frame.meta(name)? else {
         return Ok(None);
     };

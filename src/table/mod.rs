@@ -130,7 +130,7 @@ impl Table {
     /// Opens the table in caller-provided storage.
     pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Result<Table> {
         let dir = DatasetDir::of(folder);
-        if !snapshot(&dir, open::is_dataset)? {
+        if folder.in_store().is_some() || !snapshot(&dir, open::is_dataset)? {
             if let Some(table) = ctable::open_in(folder, mode, options)? {
                 return Ok(table);
             }

@@ -16,7 +16,8 @@ fn nodes_are_listed_and_opened() {
     // SAFETY: handles that are open until they are closed, and buffers of the stated sizes.
     unsafe {
         s.put("", bytes);
-        let store = made(|out, err| s.with(o, |o| holdall_store_open(null(), o, out, err)));
+        let store =
+            made(|out, err| s.with(o, |o| holdall_store_open(null(), HOLDALL_READ, o, out, err)));
         let n = holdall_store_node_count(store);
         let path = |i| {
             CStr::from_ptr(holdall_store_node_path(store, i))
@@ -32,7 +33,9 @@ fn nodes_are_listed_and_opened() {
             holdall_store_identify(store, c"/group".as_ptr(), null_mut(), null_mut(), err)
         });
         let mut items = [0i32; 1000];
-        let array = made(|out, err| holdall_store_open_array(store, c"/a".as_ptr(), o, out, err));
+        let node = c"/a".as_ptr();
+        let array =
+            made(|out, err| holdall_store_open_array(store, node, HOLDALL_READ, o, out, err));
         // nodes do not need the store
         holdall_store_close(store);
         let dst = items.as_mut_ptr().cast();

@@ -75,6 +75,56 @@ class Stores(Case):
         store = holdall.Store(files)
         self.assertEqual((store.format, store["/group/deep/c"][:].tolist()), ("b2d", [1, 2, 3]))
 
+    def test_stores_are_created_and_changed(self):
+        for end, read in (("b2d", blosc2.TreeStore), ("b2z", blosc2.TreeStore), ("b2e", blosc2.EmbedStore)):
+            path = self.folder / f"x.{end}"
+            rows = pyarrow.table({"id": [1, 2, 3], "name": ["Ada", None, "Zuse"]})
+            with holdall.Store(path, "x") as store:
+                store["/a"] = numpy.arange(20).reshape(4, 5)
+                store["/g/größe"] = b"some bytes"
+                store["/g/copy"] = store["/a"]
+                if end != "b2e":
+                    holdall.Table.from_arrow(store.new("/t", "table"), rows).close()
+                self.assertEqual(len(store), 0)
+                self.assertFalse(path.is_file())
+                store.commit()
+                self.assertEqual(len(store), 4 - (end == "b2e"))
+                with store.open("/a", "a") as array, store.open("/g/copy", "a") as other:
+                    for one in (array, other):
+                        one.append(numpy.ones((2, 5), int))
+                        one.commit()
+                    with holdall.Store(path) as before:
+                        self.assertEqual(before["/a"].shape, (4, 5))
+                    store.commit()
+                del store["/g/größe"]
+                with self.assertRaises(KeyError):
+                    del store["/none"]
+                with self.assertRaises(holdall.ExistsError):
+                    holdall.Array.create(store.new("/g"), 3, "u1")
+                self.assertRaises(ValueError, store.new, "/x", "bag")
+                self.assertRaises(holdall.TypeError, pickle.dumps, store)
+                store.commit()
+            theirs = read(str(path), mode="r")
+            for node in ("/a", "/g/copy"):
+                self.assertEqual(theirs[node][:].sum(), 200)
+            if end != "b2e":
+                self.assertEqual(values(theirs["/t"]["name"]), ["Ada", None, "Zuse"])
+            self.assertNotIn("/g/größe", list(theirs.keys()))
+            with holdall.Store(path) as store:
+                self.assertRaises(holdall.StateError, store.commit)
+                self.assertRaises(holdall.StateError, store.__delitem__, "/a")
+                copy = self.folder / f"{end}.b2z"
+                store.copy(copy)
+                self.assertRaises(holdall.ExistsError, store.copy, copy)
+                store.copy(copy, mode="w")
+                self.assertEqual(list(holdall.Store(copy)), list(store))
+        files = holdall.MemoryFiles()
+        with holdall.Store(files, "w", "b2z") as store:
+            store.update({"/a": [1, 2], "/b": [3.5]})
+            store.commit()
+        self.assertEqual(holdall.Store(files)["/b"][:].tolist(), [3.5])
+        self.assertRaises(holdall.ArgumentError, holdall.Store, holdall.MemoryFiles(), "w")
+
     def test_ctables_are_tables(self):
         facts = json.loads((STORES / "tables.json").read_text())
         for name, about in facts.items():

@@ -115,6 +115,9 @@ class Options:
     def __enter__(self):
         self._handle = _lib.holdall_options_new()
         for name, value in self._values.items():
+            if name == "storage":
+                call("options_set_storage", self._handle, c.byref(value), 1)
+                continue
             option = TABLE["OPT_" + name.upper()]
             if isinstance(value, bytes):
                 call("options_set_bytes", self._handle, option, value, len(value))
@@ -731,15 +734,86 @@ class Table(Handle):
         call("table_commit", self._handle)
 
 
+class Store(Handle):
+    """An open store."""
+
+    close_name = "holdall_store_close"
+
+    def __init__(self, path, mode=READ, **options):
+        out = P()
+        with Options(**options) as o:
+            call("store_open", os.fsencode(path), mode, o, c.byref(out))
+        super().__init__(out)
+
+    @classmethod
+    def create(cls, path, mode=CREATE, format=0, **options):
+        out = P()
+        with Options(**options) as o:
+            call("store_create", os.fsencode(path), mode, format, o, c.byref(out))
+        store = cls.__new__(cls)
+        Handle.__init__(store, out)
+        return store
+
+    def nodes(self):
+        count = _lib.holdall_store_node_count(self._handle)
+        return [_lib.holdall_store_node_path(self._handle, i).decode() for i in range(count)]
+
+    def _open(self, cls, node, mode, options):
+        out = P()
+        name = f"store_open_{cls.__name__.lower()}"
+        with Options(**options) as o:
+            call(name, self._handle, node.encode(), mode, o, c.byref(out))
+        made = cls.__new__(cls)
+        Handle.__init__(made, out)
+        return made
+
+    def open_array(self, node, mode=READ, **options):
+        return self._open(Array, node, mode, options)
+
+    def open_schunk(self, node, mode=READ, **options):
+        return self._open(Schunk, node, mode, options)
+
+    def open_table(self, node, mode=READ, **options):
+        return self._open(Table, node, mode, options)
+
+    def _new(self, node, kind, create):
+        """Calls `create` with the storage of a new node."""
+        storage = P()
+        call("store_node_storage", self._handle, node.encode(), kind, c.byref(storage))
+        try:
+            return create(storage)
+        finally:
+            _lib.holdall_storage_free(storage)
+
+    def create_array(self, node, dtype, shape, mode=CREATE, **options):
+        create = lambda storage: Array.create(
+            "", dtype, shape, mode, FORMAT_B2ND, storage=storage, **options
+        )
+        return self._new(node, KIND_ARRAY, create)
+
+    def create_schunk(self, node, mode=CREATE, **options):
+        create = lambda storage: Schunk.create(
+            "", 1, mode, format=FORMAT_B2FRAME, storage=storage, **options
+        )
+        return self._new(node, KIND_SCHUNK, create)
+
+    def create_table(self, node, columns, mode=CREATE, **options):
+        create = lambda storage: Table.create(
+            "", columns, mode, FORMAT_CTABLE, storage=storage, **options
+        )
+        return self._new(node, KIND_TABLE, create)
+
+    def remove(self, node):
+        call("store_remove", self._handle, node.encode())
+
+    def commit(self):
+        call("store_commit", self._handle)
+
+
 def nodes(path, **options):
     """The paths of the nodes of a store."""
-    store = P()
-    with Options(**options) as o:
-        call("store_open", os.fsencode(path), o, c.byref(store))
-    count = _lib.holdall_store_node_count(store)
-    paths = [_lib.holdall_store_node_path(store, i).decode() for i in range(count)]
-    _lib.holdall_store_close(store)
-    return paths
+    with Store(path, **options) as store:
+        return store.nodes()
 
 
 class Values(bytes):

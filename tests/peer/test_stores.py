@@ -143,6 +143,67 @@ class Stores(unittest.TestCase):
                 node[9 - row] = expected[9 - row]
             self.assertEqual(read(f"{path}/group/a", store["/group/a"]), expected.tobytes())
 
+    def test_stores_are_changed_in_turn(self):
+        """Both create, replace and remove nodes; holdall also appends to several with one commit."""
+        changes = 0
+        for end, kind in (("b2d", blosc2.DictStore), ("b2z", blosc2.DictStore), ("b2e", blosc2.EmbedStore)):
+            path = self.folder / f"turns.{end}"
+            with h.Store.create(path) as store:
+                store.commit()
+            model = {}
+            for turn in range(6):
+                if turn % 2:
+                    self.by_blosc2(path, kind, model)
+                else:
+                    changes += self.by_holdall(path, model)
+                self.assertEqual(self.check(path), len(model), SEED)
+                with h.Store(path) as store:
+                    found = {node: read(f"{path}{node}", blosc2.asarray(items)) for node, items in model.items()}
+                    self.assertEqual(store.nodes(), sorted(model, key=str.encode), SEED)
+                self.assertEqual(found, {node: items.tobytes() for node, items in model.items()}, SEED)
+        self.assertGreater(changes, 20, SEED)
+
+    def items(self):
+        return np.random.default_rng(self.rng.randrange(1 << 30)).integers(0, 99, self.rng.choice((1, 7, 5000)))
+
+    def by_holdall(self, path, model):
+        """Changes nodes, commits them together, and changes some again."""
+        done = 0
+        with h.Store(path, h.APPEND) as store:
+            for _ in range(2):
+                for node in self.rng.sample(sorted(model), min(2, len(model))):
+                    more = self.items()
+                    with store.open_array(node, h.APPEND) as array:
+                        array.append(0, len(more), more.tobytes())
+                        array.commit()
+                    model[node] = np.concatenate([model[node], more])
+                    done += 1
+                for _ in range(self.rng.randrange(1, 4)):
+                    node = "/" + "/".join(self.rng.choice(("abé", "xyz")) for _ in range(3)) + str(self.rng.randrange(9))
+                    model[node] = self.items()
+                    with store.create_array(node, "<i8", model[node].shape, h.REPLACE) as array:
+                        array.write([0], model[node].shape, [1], model[node].tobytes())
+                        array.commit()
+                    done += 1
+                if len(model) > 3 and self.rng.randrange(2):
+                    node = self.rng.choice(sorted(model))
+                    store.remove(node)
+                    del model[node]
+                store.commit()
+        return done
+
+    def by_blosc2(self, path, kind, model):
+        store = kind(str(path), mode="a")
+        for node in ("/theirs", "/g/theirs"):
+            model[node] = self.items()
+            if node in store:
+                del store[node]
+            store[node] = model[node]
+        old = self.rng.choice(sorted(set(model) - {"/theirs", "/g/theirs"}))
+        del store[old], model[old]
+        if kind is blosc2.DictStore:
+            store.close()
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -10,7 +10,7 @@ use crate::detect::{self, Container};
 use crate::failure::{Failure, Result, library};
 use crate::file_name::FileName;
 use crate::superchunk::source::Damage;
-use crate::{failure, options, signals};
+use crate::{failure, node, options, signals};
 use holdall::{Array, Bag, Format, Kind, Options, Order, Schunk, Selection, Table};
 use serde_json::{Map, Value, json};
 
@@ -91,7 +91,9 @@ impl Content {
 
     /// Opens an array or a table for reading and changes.
     pub fn open_for_writing(path: &FileName, options: &Options) -> Result<Content> {
-        let opened = match detect::identify(path, None).map_err(library(path))? {
+        let found = detect::identify(path, None).map_err(library(path))?;
+        node::change(path)?;
+        let opened = match found {
             (_, Kind::Store) => return Err(detect::refuse_store(path)),
             (_, Kind::Table) => Table::open_for_writing(path, options).map(Content::Table),
             _ => Array::open_for_writing(path, options).map(Content::Array),

@@ -12,6 +12,7 @@ mod file_name;
 mod files;
 mod ipc;
 mod memory;
+mod node;
 mod options;
 mod output;
 mod progress;
@@ -118,7 +119,10 @@ fn main() -> ExitCode {
             report::set_quiet(cli.quiet);
             notes.iter().for_each(|note| report::note(note));
             let begin = Instant::now();
-            let done = memory::caught(|| run(&cli.command, &usage));
+            let done = memory::caught(|| {
+                let exit = run(&cli.command, &usage)?;
+                node::commit().map(|()| exit)
+            });
             progress::end();
             let exit = done.unwrap_or_else(|failure| failure.report(&usage));
             if cli.verbose {

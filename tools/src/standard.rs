@@ -6,7 +6,7 @@ use crate::cli::{self, Attr, AttrAction, Command, Convert};
 use crate::failure::{Failure, Result};
 use crate::file_name::FileName;
 use crate::files::{Input, OutputFile};
-use crate::{failure, usage};
+use crate::{failure, node, usage};
 use holdall::{Location, MemoryStorage};
 use std::io::Read;
 use std::sync::{LazyLock, OnceLock};
@@ -30,7 +30,7 @@ impl From<&FileName> for Location {
     fn from(path: &FileName) -> Location {
         match input().filter(|_| path.is_standard()) {
             Some(bytes) => Location::memory(bytes),
-            None => Location::from(path.path()),
+            None => node::location(path).unwrap_or_else(|| Location::from(path.path())),
         }
     }
 }
@@ -47,7 +47,10 @@ pub fn refuse_unread(path: &FileName) -> Result {
 
 /// Returns the location of a container that is written.
 pub fn output(out: &FileName) -> Location {
-    if out.is_standard() { Location::from(&*OUTPUT) } else { Location::from(out.path()) }
+    match out.is_standard() {
+        true => Location::from(&*OUTPUT),
+        false => node::location(out).unwrap_or_else(|| Location::from(out.path())),
+    }
 }
 
 /// Refuses standard output as the output of `what`, which is several files.

@@ -141,6 +141,44 @@ class Stores(unittest.TestCase):
         self.assertNotIn("more rows", self.good("info", "text.b2d"))
         self.assertIn("nodes", self.refused("info", "--files", "text.b2d"))
 
+    def test_nodes_are_created_and_changed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rows, items = os.path.join(folder, "rows.csv"), os.path.join(folder, "items.bin")
+            with open(rows, "w", encoding="utf-8") as file:
+                file.write("n,s\n1,one\n2,\n")
+            with open(items, "wb") as file:
+                file.write(b"".join(i.to_bytes(2, "little") for i in range(12)))
+            raw = ("--from", "raw", "--dtype", "<u2", "--shape", "3,4")
+            for end in ("b2d", "b2z", "b2e"):
+                store = os.path.join(folder, f"x.{end}")
+                self.good("convert", items, f"{store}/group/a", *raw)
+                self.good("convert", items, f"{store}/flat", *raw, "--to", "b2frame")
+                self.assertIn("--force", self.refused("convert", items, f"{store}/group/a", *raw))
+                self.good("convert", "--force", items, f"{store}/group/a", *raw)
+                self.good("append", f"{store}/group/a", items)
+                self.assertEqual(self.good("cat", f"{store}/group/a", "--slice", "4", "--to", "text"), "4\n5\n6\n7\n")
+                self.good("attr", "set", f"{store}/group/a", "unit", '"m"')
+                self.assertEqual(self.good("attr", "get", f"{store}/group/a", "unit"), '"m"\n')
+                self.good("trim", f"{store}/group/a", "1")
+                self.assertEqual(self.good("cat", f"{store}/group/a", "--to", "text"), "0\n1\n2\n3\n")
+                self.assertEqual(self.good("verify", store).count(" 0 corrupt"), 1)
+                if end == "b2e":
+                    self.assertIn("b2e store", self.refused("convert", rows, f"{store}/t"))
+                    continue
+                self.good("convert", rows, f"{store}/t")
+                self.good("append", f"{store}/t", rows)
+                self.assertEqual(self.good("cat", f"{store}/t", "--rows", "1:3"), "n,s\n2,\n1,one\n")
+                done = run("convert", items, f"{store}/b", *raw, "--to", "blpk")
+                self.assertEqual((done.returncode, b"--to b2nd" in done.stderr), (2, True), done)
+            for end in ("b2d", "b2z"):
+                copy = os.path.join(folder, f"copy.{end}")
+                self.good("convert", os.path.join(folder, "x.b2z"), copy)
+                self.assertEqual(self.good("cat", f"{copy}/t", "--columns", "s", "--rows", ":1"), "s\none\n")
+                self.assertIn("--force", self.refused("convert", os.path.join(folder, "x.b2d"), copy))
+                self.good("convert", "--force", os.path.join(folder, "x.b2d"), copy)
+            left = [name for _, _, files in os.walk(folder) for name in files if "holdall" in name]
+            self.assertEqual([name for name in left if not name.endswith("-lock")], [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -21,8 +21,8 @@ an `ArgumentError`.
 module Holdall
 
 export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, MemoryFiles, Schunk, SchunkStream, Storage, Store, Table
-export attr, checksum, commit, commit_parts, copy_to, create_array, create_schunk, create_table, dictionary, discard_parts, eachchunk
-export finish, generation, identify, info, list_parts, meta_file, meta_files, nulls, read_rows, refresh!, repair
+export attr, checksum, commit, commit_parts, copy_to, create_array, create_schunk, create_store, create_table, dictionary, discard_parts
+export eachchunk, finish, generation, identify, info, list_parts, meta_file, meta_files, new_node, nulls, read_rows, refresh!, repair
 export set_attr!, set_meta_file!, slice, splits, texts, train_dictionary, verify, write_part
 
 # The name for the system's loader. ENV["HOLDALL_LIB"], read when the package is compiled, is the

@@ -56,6 +56,7 @@ end
 
 Creates an array of zeros, or of the option `fill_value` (bytes), and opens it for changes.
 
+- path: a path, `MemoryFiles` or a `new_node`.
 - T: the type of the items. dtype: the dtype in the spelling of NumPy, by default that of T.
 - dims: the length of each dimension.
 - format: `:b2nd`, `:caterva`, `:bloscpack`, `:bcolz`, `:blz` or `:blz_rfc`.
@@ -66,8 +67,8 @@ Creates an array of zeros, or of the option `fill_value` (bytes), and opens it f
 Throws a `DimensionMismatch` if chunk_shape or block_shape has another number of dimensions, and a
 `HoldallError` if the path exists (mode `:x`) or the dtype cannot be stored.
 """
-function create_array(path::AbstractString, ::Type{T}, dims; format = :b2nd, chunk_shape = nothing, block_shape = nothing, mode = :x, dtype = dtype_of(T), options...) where {T}
-    return with_options(options) do o
+function create_array(target::Target, ::Type{T}, dims; format = :b2nd, chunk_shape = nothing, block_shape = nothing, mode = :x, dtype = dtype_of(T), options...) where {T}
+    return with_target(target, options) do path, o
         with_spec(format, length(dims); dtype, shape = dims, chunk_shape, block_shape) do spec
             chunked(opened(holdall_array_create, holdall_array, holdall_array_close, path, mode_of(mode), spec, o))
         end
@@ -260,8 +261,8 @@ checksum(b::Bag; kind = :sha256) = sized(holdall_bag_checksum, b.handle, constan
 Copies the array, as this object sees it, to a new container, which is complete or absent. The
 parameters are those of `create_array`.
 """
-function copy_to(a::ChunkedArray, path; format = :b2nd, chunk_shape = nothing, block_shape = nothing, mode = :x, options...)
-    with_options(options) do o
+function copy_to(a::ChunkedArray, target::Target; format = :b2nd, chunk_shape = nothing, block_shape = nothing, mode = :x, options...)
+    with_target(target, options) do path, o
         with_spec(format, ndims(a); chunk_shape, block_shape) do spec
             warn_damaged(check(holdall_array_copy, a.handle, path, mode_of(mode), spec, o))
         end

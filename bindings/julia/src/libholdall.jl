@@ -799,8 +799,23 @@ holdall_bag_index_find(index, key, key_size, records, most, n, err) =
 holdall_bag_index_find_many(index, data, offsets, count, records, err) =
     @ccall libholdall.holdall_bag_index_find_many(index::Ptr{holdall_bag_index}, data::Ptr{Cvoid}, offsets::Ptr{UInt64}, count::Csize_t, records::Ptr{UInt64}, err::Ptr{holdall_error})::Int32
 
-holdall_store_open(path, options, out, err) =
-    @ccall libholdall.holdall_store_open(path::Cstring, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_store}}, err::Ptr{holdall_error})::Int32
+holdall_store_open(path, mode, options, out, err) =
+    @ccall libholdall.holdall_store_open(path::Cstring, mode::Int32, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_store}}, err::Ptr{holdall_error})::Int32
+
+holdall_store_create(path, mode, format, options, out, err) =
+    @ccall libholdall.holdall_store_create(path::Cstring, mode::Int32, format::Int32, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_store}}, err::Ptr{holdall_error})::Int32
+
+holdall_store_commit(store, err) =
+    @ccall libholdall.holdall_store_commit(store::Ptr{holdall_store}, err::Ptr{holdall_error})::Int32
+
+holdall_store_node_storage(store, node, kind, out, err) =
+    @ccall libholdall.holdall_store_node_storage(store::Ptr{holdall_store}, node::Cstring, kind::Int32, out::Ptr{Ptr{holdall_storage}}, err::Ptr{holdall_error})::Int32
+
+holdall_store_copy(store, path, mode, format, options, err) =
+    @ccall libholdall.holdall_store_copy(store::Ptr{holdall_store}, path::Cstring, mode::Int32, format::Int32, options::Ptr{holdall_options}, err::Ptr{holdall_error})::Int32
+
+holdall_store_remove(store, node, err) =
+    @ccall libholdall.holdall_store_remove(store::Ptr{holdall_store}, node::Cstring, err::Ptr{holdall_error})::Int32
 
 holdall_store_close(store) =
     @ccall libholdall.holdall_store_close(store::Ptr{holdall_store})::Cvoid
@@ -814,14 +829,14 @@ holdall_store_node_path(store, i) =
 holdall_store_identify(store, node, format, kind, err) =
     @ccall libholdall.holdall_store_identify(store::Ptr{holdall_store}, node::Cstring, format::Ptr{Int32}, kind::Ptr{Int32}, err::Ptr{holdall_error})::Int32
 
-holdall_store_open_array(store, node, options, out, err) =
-    @ccall libholdall.holdall_store_open_array(store::Ptr{holdall_store}, node::Cstring, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_array}}, err::Ptr{holdall_error})::Int32
+holdall_store_open_array(store, node, mode, options, out, err) =
+    @ccall libholdall.holdall_store_open_array(store::Ptr{holdall_store}, node::Cstring, mode::Int32, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_array}}, err::Ptr{holdall_error})::Int32
 
-holdall_store_open_schunk(store, node, options, out, err) =
-    @ccall libholdall.holdall_store_open_schunk(store::Ptr{holdall_store}, node::Cstring, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_schunk}}, err::Ptr{holdall_error})::Int32
+holdall_store_open_schunk(store, node, mode, options, out, err) =
+    @ccall libholdall.holdall_store_open_schunk(store::Ptr{holdall_store}, node::Cstring, mode::Int32, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_schunk}}, err::Ptr{holdall_error})::Int32
 
-holdall_store_open_table(store, node, options, out, err) =
-    @ccall libholdall.holdall_store_open_table(store::Ptr{holdall_store}, node::Cstring, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_table}}, err::Ptr{holdall_error})::Int32
+holdall_store_open_table(store, node, mode, options, out, err) =
+    @ccall libholdall.holdall_store_open_table(store::Ptr{holdall_store}, node::Cstring, mode::Int32, options::Ptr{holdall_options}, out::Ptr{Ptr{holdall_table}}, err::Ptr{holdall_error})::Int32
 
 holdall_table_to_arrow(table, start, count, batch, out, err) =
     @ccall libholdall.holdall_table_to_arrow(table::Ptr{holdall_table}, start::UInt64, count::UInt64, batch::UInt64, out::Ptr{Cvoid}, err::Ptr{holdall_error})::Int32

@@ -27,14 +27,15 @@ end
 
 Creates a superchunk and opens it for changes.
 
+- path: a path, `MemoryFiles` or a `new_node`.
 - typesize: bytes per item, for filters.
 - format: `:bloscpack` or `:b2frame`.
 - mode: `:x` creates; `:w` also replaces.
 
 Throws a `HoldallError` if the path exists (mode `:x`).
 """
-function create_schunk(path::AbstractString, typesize = 1; format = :bloscpack, mode = :x, options...)
-    return with_options(options) do o
+function create_schunk(target::Target, typesize = 1; format = :bloscpack, mode = :x, options...)
+    return with_target(target, options) do path, o
         made = constant("FORMAT_", format)
         Schunk(opened(holdall_schunk_create, holdall_schunk, holdall_schunk_close, path, mode_of(mode), made, typesize, o))
     end

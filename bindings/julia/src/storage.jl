@@ -108,7 +108,7 @@ end
     MemoryFiles()
     MemoryFiles(bytes)
 
-A storage of files in memory that can be written: `ChunkedArray(MemoryFiles(), ...)` creates a
+A storage of files in memory that can be written: `create_array(MemoryFiles(), ...)` creates a
 container there. `bytes` become the file "", a container of one file; they are copied.
 
 `files[name]` returns a copy of a file, and `files[name] = bytes` stores one. `keys(files)` returns
@@ -150,9 +150,20 @@ end
 "Returns another handle of the files."
 storage_handle(files::MemoryFiles) = opened(holdall_storage_clone, holdall_storage, holdall_storage_free, files.handle)
 
-const AnyStorage = Union{Storage,MemoryFiles}
+"A new node of a store, in which a container is created: see `new_node`."
+struct NewNode
+    store::Handle{holdall_store}
+    path::String
+    kind::Symbol
+end
 
-"What a container is opened from: a path, or storages. Only a bag may have several."
+"Returns a handle of the storage of the node."
+storage_handle(node::NewNode) =
+    opened(holdall_store_node_storage, holdall_storage, holdall_storage_free, node.store, node.path, constant("KIND_", node.kind))
+
+const AnyStorage = Union{Storage,MemoryFiles,NewNode}
+
+"What a container is opened from or created in: a path, or storages. Only a bag may have several."
 const Target = Union{AbstractString,AnyStorage,AbstractVector{<:AnyStorage}}
 
 "Calls `f` with the path of a target and a set of options, which has the storages of the target."

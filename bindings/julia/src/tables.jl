@@ -28,14 +28,15 @@ end
 
 Creates a table without rows, and opens it for changes.
 
+- path: a path, `MemoryFiles` or a `new_node`.
 - columns: pairs of a name and a type, or a dtype in the spelling of NumPy; at least one. The dtype
   "T" is text of any length, of which any may be missing, only in the format `:ctable`.
-- format: `:bcolz`, `:blz`, `:blz_rfc`, or `:ctable` with a path that ends in ".b2d".
+- format: `:bcolz`, `:blz`, `:blz_rfc`, or `:ctable` with a path that ends in ".b2d" or a `new_node`.
 - mode: `:x` creates; `:w` also replaces.
 
 Throws a `HoldallError` if the path exists (mode `:x`) or a dtype cannot be stored.
 """
-function create_table(path::AbstractString, columns; format = :bcolz, mode = :x, options...)
+function create_table(target::Target, columns; format = :bcolz, mode = :x, options...)
     names = [String(name) for name in keys(columns)]
     dtypes = [T isa Type ? dtype_of(T) : String(T) for T in values(columns)]
     pointers(strings) = [convert(Ptr{UInt8}, Base.unsafe_convert(Cstring, s)) for s in strings]
@@ -43,7 +44,7 @@ function create_table(path::AbstractString, columns; format = :bcolz, mode = :x,
     GC.@preserve names dtypes given begin
         made = constant("FORMAT_", format)
         spec = holdall_table_spec(sizeof(holdall_table_spec), map(pointer, given)..., made, length(names))
-        return with_options(options) do o
+        return with_target(target, options) do path, o
             Table(opened(holdall_table_create, holdall_table, holdall_table_close, path, mode_of(mode), Ref(spec), o))
         end
     end
@@ -274,8 +275,8 @@ end
 Copies all rows, columns and attributes to a new table, which is complete or absent. The parameters
 are those of `create_table`.
 """
-function copy_to(t::Table, path; format = :bcolz, mode = :x, options...)
-    with_options(options) do o
+function copy_to(t::Table, target::Target; format = :bcolz, mode = :x, options...)
+    with_target(target, options) do path, o
         warn_damaged(check(holdall_table_copy, t.handle, path, mode_of(mode), constant("FORMAT_", format), o))
     end
     return nothing

@@ -71,7 +71,67 @@ mktempdir() do folder
         @test identify(store, "/group/a") == (format = :b2nd, kind = :array)
         @test ChunkedArray(joinpath(path, "group", "a"))[2] == 5
         @test_throws HoldallError store["/none"]
+        @test_throws HoldallError store["/group/a", :a]
+        @test_throws HoldallError commit(store)
         close(store)
+    end
+    @testset "changed stores: $format" for format in (:b2d, :b2z, :b2e)
+        path = joinpath(folder, "changed.$format")
+        store = create_store(path)
+        a = create_array(new_node(store, "/a", :array), Int32, (2,))
+        a[:] = Int32[1, 2]
+        commit(a)
+        copy_to(a, new_node(store, "/group/b", :array))
+        s = create_schunk(new_node(store, "/s", :schunk); format = :b2frame)
+        append!(s, b"content")
+        commit(s)
+        close(s)
+        @test_throws HoldallError Store(path)
+        commit(store)
+        @test keys(store) == ["/a", "/group/b", "/s"]
+        copy_to(store, path * "copy.b2d")
+        @test keys(Store(path * "copy.b2d")) == keys(store)
+        @test_throws HoldallError copy_to(store, path * "copy.b2d")
+        @test identify(path) == (format = format, kind = :store)
+        b = store["/group/b", :a]
+        append!(b, Int32[3])
+        commit(b)
+        append!(a, Int32[4])
+        commit(a)
+        delete!(store, "/s")
+        @test ChunkedArray(joinpath(path, "a"))[:] == [1, 2]
+        commit(store)
+        @test ChunkedArray(joinpath(path, "a"))[:] == [1, 2, 4]
+        @test ChunkedArray(joinpath(path, "group", "b"))[:] == [1, 2, 3]
+        @test keys(store) == ["/a", "/group/b"]
+        @test_throws HoldallError Store(path, :a)
+        @test_throws HoldallError delete!(store, "/s")
+        @test_throws HoldallError create_schunk(new_node(store, "/../x", :schunk); format = :b2frame)
+        if format != :b2e
+            t = create_table(new_node(store, "/t", :table), (n = Int64,); format = :ctable)
+            append!(t, (n = [5, 6],))
+            commit(t)
+            close(t)
+            commit(store)
+            t = store["/t", :a]
+            deleteat!(t, 1:1)
+            commit(t)
+            close(t)
+            commit(store)
+            @test Table(joinpath(path, "t"))[:n][:] == [6]
+        end
+        close(store)
+        @test_throws ArgumentError commit(store)
+        @test a[:] == [1, 2, 4]
+        close(a)
+        close(b)
+        @test_throws HoldallError create_store(path)
+        files = MemoryFiles()
+        @test_throws HoldallError create_store(files)
+        store = create_store(files; format)
+        commit(store)
+        close(store)
+        @test isempty(keys(Store(files)))
     end
     @testset "tables" begin
         t = create_table(joinpath(folder, "t"), (key = Int32, value = Float64))

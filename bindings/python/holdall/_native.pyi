@@ -790,7 +790,7 @@ class SchunkStream:
 
 class Store:
     """The native part of `holdall.Store`."""
-    def __init__(self, name: Target, **options: Any) -> None: ...
+    def __init__(self, name: Target, mode: Mode = ..., format: Any = ..., **options: Any) -> None: ...
 
     def __enter__(self) -> Self: ...
 
@@ -801,7 +801,20 @@ class Store:
     def __repr__(self) -> str: ...
 
     def close(self) -> None:
-        """Closes the store. Open nodes remain valid."""
+        """Closes the store, without a commit. Open nodes remain valid."""
+
+    def commit(self) -> None:
+        """Makes what nodes have committed, and removals, visible and durable in one step.
+
+        Open nodes stay valid. An archive or a frame is written again. Raises StateError if the store was
+        opened for reading, or if another program has changed a node.
+        """
+
+    def copy(self, name: Target, format: Any = ..., mode: Mode = ..., **options: Any) -> None:
+        """Copies all nodes, as they are stored, to a new store, which is complete or absent. name, format: as
+        for the class. mode: "x" creates; "w" also replaces. Raises UnsupportedError for a table that
+        would be in a ".b2e" store.
+        """
 
     @property
     def format(self) -> Any:
@@ -814,11 +827,20 @@ class Store:
         """
 
     def nodes(self) -> Any:
-        """Returns the paths of all nodes, in order."""
+        """Returns the paths of all nodes at the last commit, in order."""
+
+    def remove(self, node: Any) -> Any:
+        """Removes a node, or a group with all its nodes, with the next commit. No handle of it may be
+        open. Raises MissingError if there is no such node, and StateError if the store was opened for
+        reading.
+        """
 
 class StoreNode:
-    """A node of a store, where a path names a container: the classes open it."""
-    def __init__(self, store: Any, node: Any) -> None: ...
+    """A node of a store, where a path names a container: the classes open or create it.
+
+    use: "r" and "a" open a node; "array", "schunk" and "table" create one.
+    """
+    def __init__(self, store: Any, node: Any, use: Any = ...) -> None: ...
 
     def __reduce__(self) -> Any: ...
 

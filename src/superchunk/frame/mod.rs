@@ -41,6 +41,7 @@ mod files;
 mod group;
 mod handle;
 pub mod header;
+pub mod in_store;
 pub mod index;
 mod layout;
 mod meta;

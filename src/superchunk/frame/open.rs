@@ -3,6 +3,7 @@
 
 use super::files::{self, FrameFiles};
 use super::header::Header;
+use super::in_store;
 use super::index::IndexSlot;
 use super::layout::FrameLayout;
 use super::metalayers::refuse_placeholder;
@@ -33,7 +34,7 @@ impl FrameReader {
             CHUNK_WRITE_OPTIONS,
         )?;
         let access = files::access(options);
-        let reader = Snapshot::read(&storage.container(), |s| {
+        let reader = Snapshot::read(&in_store::part_of_store(storage.container()), |s| {
             // a writer extends the file before it commits: bytes after the frame have no
             // meaning
             let main = if storage.sparse {

@@ -1,6 +1,7 @@
 //! The files of a frame: one file, or a folder with an index file and one file per chunk.
 #![forbid(unsafe_code)]
 
+use super::in_store;
 use crate::error::Result;
 use crate::io::journal::{self, Container, Mode, PART, Session};
 use crate::io::{Folder, beside};
@@ -132,7 +133,8 @@ impl FrameStorage {
 
     /// Opens the session of a writer and removes the leftovers of an interrupted one.
     pub fn open_session(&self, mode: Mode, options: &Options) -> Result<Arc<Session>> {
-        let session = Session::open(self.container(), self.show(), mode, options)?;
+        let container = in_store::part_of_store(self.container());
+        let session = Session::open(container, self.show(), mode, options)?;
         if !self.sparse {
             self.folder.remove_if_there(&self.temporary_file())?;
         }

@@ -5,10 +5,9 @@ use super::open_writer::files_below;
 use super::writer::CTableWriter;
 use crate::array::NewLocation;
 use crate::dataset::attrs::Attrs;
-use crate::dataset::create::in_new_folder;
 use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
-use crate::io::journal::{Mode as SessionMode, Session};
+use crate::io::journal::{Mode as SessionMode, Session, already_exists};
 use crate::io::{Folder, locate};
 use crate::options::Options;
 use crate::os::OsStrExt;
@@ -38,7 +37,16 @@ pub fn create(
         return Err(fail!(Argument, "a table has at least one column"));
     }
     match to {
-        NewLocation::Storage(folder) => create_in(folder, None, mode, columns, options),
+        NewLocation::Storage(folder) => match folder.in_store() {
+            Some(location) => create_in(
+                TableFiles::new(&location.folder, &location.root),
+                None,
+                mode,
+                columns,
+                options,
+            ),
+            None => create_in(TableFiles::new(folder, ""), None, mode, columns, options),
+        },
         NewLocation::Path(path) => {
             // python-blosc2 recognizes a store by its name
             let name = Path::new(path).file_name().unwrap_or_default();
@@ -49,22 +57,22 @@ pub fn create(
                     path.display()
                 ));
             }
-            in_new_folder(path, |above| {
-                create_in(&locate::folder(path)?, above, mode, columns, options)
+            locate::in_new_folder(path, |above| {
+                let files = TableFiles::new(&locate::folder(path)?, "");
+                create_in(files, above, mode, columns, options)
             })
         }
     }
 }
 
 fn create_in(
-    folder: &Arc<dyn Folder>,
+    files: TableFiles,
     above: Option<Arc<dyn Folder>>,
     mode: Mode,
     columns: &[NewColumn],
     options: &Options,
 ) -> Result<Table> {
-    let files = TableFiles::new(folder, "");
-    let name = folder.show(OsStr::new(""));
+    let name = files.show();
     let session = Session::open(
         files.container(),
         name.clone(),
@@ -75,7 +83,10 @@ fn create_in(
         .into_iter()
         .for_each(|above| session.created_in(above));
     files.tidy()?;
-    let replaced = refuse_existing(folder, mode, options)?;
+    let replaced = match files.root() {
+        "" => refuse_existing(files.folder(), mode, options)?,
+        root => refuse_existing_below(&files, root, mode, options)?,
+    };
     let session = Arc::new(session);
     let writer = CTableWriter::create(files, replaced, &session, options)?;
     let mut table = Table {
@@ -91,6 +102,23 @@ fn create_in(
         table.insert_column(at, column, None)?;
     }
     Ok(table)
+}
+
+/// Fails if a table exists below a group of a store. Returns the files of the table that is replaced.
+fn refuse_existing_below(
+    files: &TableFiles,
+    root: &str,
+    mode: Mode,
+    options: &Options,
+) -> Result<Vec<OsString>> {
+    if !files.folder().exists(&files.file(table_files::META))? {
+        return Ok(Vec::new());
+    }
+    if mode == Mode::New {
+        return Err(already_exists(&files.show()));
+    }
+    let store = Store::open_folder(files.folder(), options)?;
+    Ok(files_below(&store, &format!("/{root}/")))
 }
 
 /// Fails if something else exists at the destination. Returns the files of the table that is

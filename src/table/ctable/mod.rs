@@ -90,6 +90,10 @@ pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Option<Table>
 
 /// Opens the CTable that a storage holds, if it holds one.
 pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Result<Option<Table>> {
+    if let Some(location) = folder.in_store() {
+        let store = Store::open_folder(&location.folder, options)?;
+        return of_store(&store, &location.root, mode, options);
+    }
     if store::format_in(folder, OsStr::new(""))?.is_none() {
         return Ok(None);
     }

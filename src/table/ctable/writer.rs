@@ -149,10 +149,17 @@ impl CTableWriter {
                 &own,
             )
         };
-        let version = [("b2tree", from_json(br#"{"version": 1}"#))];
-        let mut embed = new(EMBED, EMBED_CHUNK, &version)?;
-        let nodes = br#"{"embed_map": {}, "current_offset": 0}"#;
-        embed.vlmeta_set("estore_metadata", &from_json(nodes))?;
+        // one frame for all nodes of a store
+        let embed = match files.root() {
+            "" => {
+                let version = [("b2tree", from_json(br#"{"version": 1}"#))];
+                let mut embed = new(EMBED, EMBED_CHUNK, &version)?;
+                let nodes = br#"{"embed_map": {}, "current_offset": 0}"#;
+                embed.vlmeta_set("estore_metadata", &from_json(nodes))?;
+                Some(embed)
+            }
+            _ => None,
+        };
         let mut meta = new(META, EMPTY_CHUNK, &[])?;
         meta.vlmeta_set(KIND, &from_json(br#""ctable""#))?;
         meta.vlmeta_set(VERSION, &from_json(b"1"))?;
@@ -168,7 +175,7 @@ impl CTableWriter {
             meta,
             mask,
             attrs: None,
-            embed: Some(embed),
+            embed,
             valid: Arc::new(ValidRows::dense(0)),
             mask_changed: UNCHANGED,
             folders: Vec::new(),

@@ -11,7 +11,7 @@ use crate::file_name::FileName;
 use crate::rows::compression;
 use crate::rows::convert::StoredRows;
 use crate::superchunk::source::Damage;
-use crate::{array, bag, cli, options, output, rows, standard, superchunk, usage};
+use crate::{array, bag, cli, node, options, output, report, rows, standard, superchunk, usage};
 use holdall::Format;
 
 /// One call: IN, OUT, and what they are.
@@ -36,9 +36,15 @@ pub fn by_name(out: &FileName) -> Option<DataFormat> {
 
 /// What OUT becomes. Rows of a table become a table if its name has no ending. Unknown endings are
 /// refused later.
-fn target(args: &Convert, out: &FileName, is_table: bool) -> DataFormat {
+fn target(args: &Convert, out: &FileName, (is_table, is_array): (bool, bool)) -> DataFormat {
     let (out, _) = &compression::split(out);
-    let otherwise = if is_table { DataFormat::Bcolz } else { DataFormat::Blpk };
+    let otherwise = match (is_table, is_array, node::is_node(out)) {
+        (true, _, true) => DataFormat::CTable,
+        (_, true, true) => DataFormat::B2nd,
+        (_, _, true) => DataFormat::B2Frame,
+        (true, ..) => DataFormat::Bcolz,
+        _ => DataFormat::Blpk,
+    };
     args.to.or_else(|| by_name(out)).unwrap_or(otherwise)
 }
 
@@ -83,7 +89,8 @@ impl Conversion<'_> {
 
     fn check_ending(&self) -> Result {
         let (out, _) = &compression::split(self.out);
-        if detect::known_ending(out, &[".bag", ".bagz"]) || by_name(out).is_some() {
+        let is_known = detect::known_ending(out, &[".bag", ".bagz"]) || by_name(out).is_some();
+        if is_known || node::is_node(out) {
             return Ok(());
         }
         if DataFormat::of_name(out).is_some_and(is_of_records) {
@@ -163,7 +170,7 @@ impl Conversion<'_> {
             Container::Bag => false,
             Container::Store => return Err(detect::refuse_store(self.input)),
             Container::Superchunk => {
-                let to = target(args, self.out, false);
+                let to = target(args, self.out, (false, true));
                 let plain = matches!(format_of(to), Some(Format::Bloscpack | Format::B2Frame));
                 let is_frame = detect::format(self.input, at) == Some(Format::B2Frame);
                 is_frame && to != DataFormat::Raw && !plain
@@ -182,9 +189,11 @@ impl Conversion<'_> {
         let dataset = self.dataset()?;
         let is_table = dataset.as_ref().is_some_and(|(dataset, _)| dataset.table().is_some());
         let has_rows = matches!(self.from, Some(DataFormat::Csv | DataFormat::Jsonl));
-        let to = target(args, out, is_table || has_rows);
+        let is_array = dataset.is_some() || self.from.is_some();
+        let to = target(args, out, (is_table || has_rows, is_array));
         self.check(to, is_table)?;
         self.check_options(to, dataset.as_ref().map(|(dataset, _)| dataset))?;
+        node::create(out, to)?;
         match (dataset, self.from) {
             (Some((content, mut damage)), _) => {
                 array::files::refuse_unknown(input, &content, format_of(to))?;
@@ -207,6 +216,11 @@ impl Conversion<'_> {
 
 pub fn run(args: &Convert, usage: &Usage) -> Result<Exit> {
     let (input, out) = cli::one_operand(&args.paths, &args.output)?;
+    if node::is_store_name(out) && detect::container(input, args.frame.at) == Container::Store {
+        node::copy(input, out, None, args.output.force)?;
+        report::note(&format!("{out}: all nodes copied"));
+        return Ok(Exit::Done);
+    }
     if bag::convert::applies(args, input, out) {
         return bag::convert::run(args, usage, input, out);
     }

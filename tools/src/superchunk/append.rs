@@ -9,7 +9,7 @@ use crate::detect;
 use crate::failure::{Exit, Result, library};
 use crate::file_name::FileName;
 use crate::files::Input;
-use crate::{failure, options};
+use crate::{failure, node, options};
 use holdall::{Array, Schunk, Status};
 
 /// The format of the input; `None` is bytes.
@@ -51,6 +51,7 @@ fn check_array(array: &Array, path: &FileName) -> Result {
 fn open(args: &Append, input: &mut Input) -> Result<(Target, Option<u64>)> {
     let path = &args.path;
     let options = options::codecs(options::changing(&args.changing), &args.encoding)?;
+    node::change(path)?;
     let array = match Array::open_for_writing(path, &options) {
         // a superchunk that is no array
         Err(error) if error.status() == Status::Type => {

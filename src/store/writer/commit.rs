@@ -1,0 +1,144 @@
+//! The commit of a store: in a folder one commit of its files, otherwise a new archive or frame.
+#![forbid(unsafe_code)]
+
+use super::{StoreWriter, embedded_writer};
+use crate::error::{Result, fail};
+use crate::format::Format;
+use crate::io;
+use crate::io::journal::NEW;
+use crate::io::zip::{ZipFolder, ZipWriter};
+use crate::io::{Access, beside};
+use crate::json::Value;
+use crate::options::Options;
+use crate::os::OsStrExt;
+use crate::store::table_files::META;
+use crate::store::{EMBED, Node, tree};
+use crate::superchunk::frame;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+impl StoreWriter {
+    /// Makes what nodes have committed, and what was removed, visible and durable in one step. Returns
+    /// whether there are other nodes now.
+    pub fn commit(&mut self) -> Result<bool> {
+        self.session.check_commit()?;
+        if !self.is_new && self.overlay.changes() == self.committed_changes {
+            return Ok(false);
+        }
+        let names = self.overlay.changed_names()?;
+        if names
+            .iter()
+            .any(|name| name.as_bytes().ends_with(META.as_bytes()))
+        {
+            self.register_tables()?;
+        }
+        self.refuse_other_files(&names)?;
+        let changes = self.overlay.changes();
+        match self.format {
+            Format::B2d => self.overlay.publish(&self.session)?,
+            Format::B2z => self.replace_archive()?,
+            _ => self.replace_frame()?,
+        }
+        (self.is_new, self.committed_changes) = (false, changes);
+        Ok(!names.is_empty())
+    }
+
+    /// Lists the tables in the metalayer that python-blosc2 reads.
+    pub(super) fn register_tables(&self) -> Result<()> {
+        let store = self.view()?;
+        let listed = tree::registered(&store.embed)?;
+        let of = |nodes: Vec<(String, Node)>| -> BTreeSet<String> {
+            let tables = nodes.into_iter().filter(|(_, node)| *node == Node::Table);
+            tables.map(|(path, _)| path).collect()
+        };
+        let found = of(store.found_tables(&self.options)?);
+        if of(listed) == found {
+            return Ok(());
+        }
+        let value = tree::metalayer(&store.embed, tree::REGISTRY)?;
+        let mut members = match value {
+            Some(Value::Object(members)) => members,
+            _ => Vec::new(),
+        };
+        let is_table = |value: &Value| value.get("kind").and_then(Value::as_str) == Some("ctable");
+        members.retain(|(path, value)| !is_table(value) || found.contains(path));
+        for path in found {
+            if !members.iter().any(|(listed, _)| *listed == path) {
+                let entry = br#"{"kind": "ctable", "version": 1, "layout": "inline-tree-subtree"}"#;
+                members.push((path, Value::parse(entry)?));
+            }
+        }
+        let text = Value::Object(members).to_string();
+        self.set_metalayers(vec![(tree::REGISTRY, text)])
+    }
+
+    /// Returns an error if a node was created in another format than that of a frame.
+    fn refuse_other_files(&self, names: &[OsString]) -> Result<()> {
+        for name in names {
+            let folder = self.folder();
+            let header = match folder.exists(name)? {
+                true => frame::header_in(&folder, name, &Options::new())?,
+                false => continue,
+            };
+            let is_array = name.as_bytes().ends_with(b".b2nd");
+            if header.is_none_or(|header| is_array && header.meta("b2nd").is_none()) {
+                return Err(fail!(
+                    Unsupported,
+                    "{}: a node has another format (expected an array in b2nd, or a superchunk in b2frame); remove it",
+                    self.folder().show(name)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the archive by a new one.
+    fn replace_archive(&self) -> Result<()> {
+        let container = self.session.container();
+        let (folder, name) = (&container.folder, &container.main);
+        if self.is_new {
+            self.session.refuse_existing(name)?;
+        }
+        let new = beside("", name, NEW);
+        let file = container.create(&new)?;
+        let written = self
+            .write_archive(&*file)
+            .and_then(|()| self.session.sync(&*file));
+        let done = written.and_then(|()| self.session.swap(std::slice::from_ref(name), &[]));
+        if done.is_err() && !self.session.is_broken() {
+            let _ = folder.remove_if_there(&new);
+        }
+        done?;
+        self.overlay
+            .rebase(Arc::new(ZipFolder::open(folder, name)?))
+    }
+
+    /// Replaces the frame of a `.b2e` store by a new one.
+    fn replace_frame(&self) -> Result<()> {
+        embedded_writer::replace(&self.view()?, &self.session)?;
+        let container = self.session.container();
+        let files = embedded_writer::files(&container.folder, &container.main);
+        self.overlay.rebase(files)
+    }
+
+    /// Writes all files, the largest first and `embed.b2e` last, as python-blosc2 does.
+    pub(super) fn write_archive(&self, to: &dyn io::File) -> Result<()> {
+        let folder = self.folder();
+        let mut files = Vec::new();
+        for name in folder.files()? {
+            let Some(text) = name.to_str().filter(|text| !text.contains(".holdall-")) else {
+                continue;
+            };
+            let size = folder.open(&name, Access::Read)?.size()?;
+            files.push((text == EMBED, std::cmp::Reverse(size), text.to_owned()));
+        }
+        files.sort_unstable();
+        let mut archive = ZipWriter::new(to);
+        for (.., name) in files {
+            let content = folder.open(OsStr::new(&name), Access::Read)?;
+            archive.add(&name, &*content)?;
+        }
+        archive.finish()
+    }
+}

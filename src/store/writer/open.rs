@@ -1,0 +1,326 @@
+//! Opens and creates stores for changes: in a folder, an archive or a frame.
+#![forbid(unsafe_code)]
+
+use super::{StoreWriter, embedded_writer};
+use crate::array::msgpack_json::from_json;
+use crate::blosc::{Codec, Params, Target};
+use crate::error::{Error, Result, Status, fail};
+use crate::format::Format;
+use crate::io::journal::{Container, Mode as SessionMode, NEW, PART, Session, already_exists};
+use crate::io::memory_files::MemoryFiles;
+use crate::io::overlay::{Overlay, Purpose, ScratchSpace};
+use crate::io::zip::ZipFolder;
+use crate::io::{Folder, locate, parent};
+use crate::options::Options;
+use crate::os::OsStrExt;
+use crate::store::{EMBED, open_archive, tree};
+use crate::superchunk::bloscpack::Mode;
+use crate::superchunk::frame::{Frame, NewFrame, in_store};
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// Content bytes of a chunk of `embed.b2e`, as python-blosc2 has them.
+const EMBED_CHUNK: usize = 1 << 13;
+
+/// Where a store is.
+struct StoreLocation {
+    format: Format,
+    /// The folder of the store, or that of its file.
+    folder: Arc<dyn Folder>,
+    /// The name of its file.
+    name: OsString,
+    /// A folder for temporary files.
+    scratch: PathBuf,
+}
+
+impl StoreLocation {
+    /// Returns the location of a store at a path.
+    fn at(path: &OsStr, format: Format) -> Result<StoreLocation> {
+        if format == Format::B2d {
+            return Ok(StoreLocation {
+                format,
+                folder: locate::folder(path)?,
+                name: OsString::new(),
+                scratch: path.into(),
+            });
+        }
+        let located = locate::locate_for_change(path)?;
+        let above = parent(path);
+        Ok(StoreLocation {
+            format,
+            folder: located.folder,
+            name: located.name,
+            scratch: match above.is_empty() {
+                true => ".".into(),
+                false => above.into(),
+            },
+        })
+    }
+
+    /// Returns the location of a store in a folder of the caller.
+    fn in_folder(folder: &Arc<dyn Folder>, name: &OsStr, format: Format) -> StoreLocation {
+        StoreLocation {
+            format,
+            folder: folder.clone(),
+            name: name.to_owned(),
+            scratch: env::temp_dir(),
+        }
+    }
+
+    /// Returns the files that are committed together.
+    fn container(&self) -> Container {
+        match self.format {
+            Format::B2d => in_store::set(&self.folder),
+            _ => Container::new(&self.folder, self.name.clone(), &[""]),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.folder.show(&self.name)
+    }
+
+    /// Takes the lock, and recovers the store.
+    fn open_session(&self, mode: SessionMode, options: &Options) -> Result<Session> {
+        if self.folder.is_store() {
+            return Err(fail!(
+                Unsupported,
+                "{}: stores of an object store are read-only; copy it to a local file",
+                self.show()
+            ));
+        }
+        Session::open(self.container(), self.show(), mode, options)
+    }
+
+    /// Returns the files of the store.
+    fn files(&self) -> Result<Arc<dyn Folder>> {
+        Ok(match self.format {
+            Format::B2d => self.folder.clone(),
+            Format::B2z => Arc::new(ZipFolder::open(&self.folder, &self.name)?),
+            _ => embedded_writer::files(&self.folder, &self.name),
+        })
+    }
+
+    /// Returns the store that is open for changes, over its files.
+    fn open(
+        &self,
+        files: Arc<dyn Folder>,
+        session: Session,
+        is_new: bool,
+        options: &Options,
+    ) -> StoreWriter {
+        let in_place = self.format == Format::B2d;
+        let space = Arc::new(ScratchSpace::new(&self.scratch));
+        StoreWriter {
+            format: self.format,
+            overlay: Arc::new(Overlay::new(files, space, Purpose::Commit { in_place })),
+            shown: self.show(),
+            options: options.clone(),
+            is_new,
+            committed_changes: 0,
+            embedded: Mutex::default(),
+            session: Arc::new(session),
+        }
+    }
+}
+
+impl StoreWriter {
+    /// Opens a store for changes.
+    pub fn open(path: &OsStr, options: &Options) -> Result<StoreWriter> {
+        if locate::is_folder(path) {
+            return StoreWriter::open_at(StoreLocation::at(path, Format::B2d)?, options);
+        }
+        let located = locate::locate(path)?;
+        let format = format_in_file(&located.folder, &located.name)?;
+        StoreWriter::open_at(StoreLocation::at(path, format)?, options)
+    }
+
+    /// Opens a store in a folder of the caller for changes: the file `name`, or the folder itself if
+    /// it has no such file.
+    pub fn open_in(
+        folder: &Arc<dyn Folder>,
+        name: &OsStr,
+        options: &Options,
+    ) -> Result<StoreWriter> {
+        let format = match name.is_empty() && !folder.exists(name)? {
+            true => Format::B2d,
+            false => format_in_file(folder, name)?,
+        };
+        StoreWriter::open_at(StoreLocation::in_folder(folder, name, format), options)
+    }
+
+    fn open_at(location: StoreLocation, options: &Options) -> Result<StoreWriter> {
+        let session = location.open_session(SessionMode::Append, options)?;
+        if location.format == Format::B2d {
+            tidy(&location.folder)?;
+        }
+        let writer = location.open(location.files()?, session, false, options);
+        // reports what is wrong with it
+        writer.view()?;
+        Ok(writer)
+    }
+
+    /// Creates a store, which exists from the first commit on. The end of the name determines the
+    /// format.
+    pub fn create(
+        path: &OsStr,
+        mode: Mode,
+        expected: Option<Format>,
+        options: &Options,
+    ) -> Result<StoreWriter> {
+        let format = format_of_name(path)?;
+        if expected.is_some_and(|expected| expected != format) {
+            return Err(fail!(
+                Argument,
+                "{}: the name of another kind of store than {expected:?}",
+                path.display()
+            ));
+        }
+        if format != Format::B2d {
+            return StoreWriter::create_at(&StoreLocation::at(path, format)?, None, mode, options);
+        }
+        locate::in_new_folder(path, |above| {
+            StoreWriter::create_at(&StoreLocation::at(path, format)?, above, mode, options)
+        })
+    }
+
+    /// Creates a store in a folder of the caller: the files of the folder, or the file `""`.
+    pub fn create_in(
+        folder: &Arc<dyn Folder>,
+        mode: Mode,
+        format: Option<Format>,
+        options: &Options,
+    ) -> Result<StoreWriter> {
+        let Some(format @ (Format::B2d | Format::B2z | Format::B2e)) = format else {
+            return Err(fail!(
+                Argument,
+                "the format of a store in a storage (expected b2d, b2z or b2e, found {format:?})"
+            ));
+        };
+        let location = StoreLocation::in_folder(folder, OsStr::new(""), format);
+        StoreWriter::create_at(&location, None, mode, options)
+    }
+
+    fn create_at(
+        location: &StoreLocation,
+        above: Option<Arc<dyn Folder>>,
+        mode: Mode,
+        options: &Options,
+    ) -> Result<StoreWriter> {
+        let session_mode = match mode {
+            Mode::New => SessionMode::New,
+            Mode::Replace => SessionMode::Replace,
+            Mode::Read | Mode::Append => {
+                return Err(fail!(
+                    Argument,
+                    "creating takes HOLDALL_CREATE or HOLDALL_REPLACE"
+                ));
+            }
+        };
+        let session = location.open_session(session_mode, options)?;
+        above
+            .into_iter()
+            .for_each(|above| session.created_in(above));
+        let files = match location.format {
+            Format::B2d => {
+                tidy(&location.folder)?;
+                refuse_existing(&location.folder, mode)?;
+                location.folder.clone()
+            }
+            _ => {
+                session.refuse_existing(&location.name)?;
+                Arc::new(MemoryFiles::default())
+            }
+        };
+        let writer = location.open(files, session, true, options);
+        for name in writer.folder().files()? {
+            if in_store::is_file(&name) {
+                writer.folder().remove(&name)?;
+            }
+        }
+        let mark = match location.format {
+            Format::B2e => "b2embed",
+            _ => "b2tree",
+        };
+        let mut embed = Frame::create_in(
+            &writer.folder(),
+            OsStr::new(EMBED),
+            Mode::New,
+            &new_embed(&[(mark, from_json(br#"{"version": 1}"#))]),
+            &Options::new(),
+        )?;
+        let nodes = br#"{"embed_map": {}, "current_offset": 0}"#;
+        embed.vlmeta_set(tree::EMBEDDED, &from_json(nodes))?;
+        embed.commit()?;
+        drop(embed);
+        Ok(writer)
+    }
+}
+
+/// Returns the format of the store that a name is for.
+fn format_of_name(name: &OsStr) -> Result<Format> {
+    let extension = Path::new(name).extension().and_then(OsStr::to_str);
+    match extension {
+        Some("b2d") => Ok(Format::B2d),
+        Some("b2z") => Ok(Format::B2z),
+        Some("b2e") => Ok(Format::B2e),
+        _ => Err(fail!(
+            Argument,
+            "{}: the name of a store ends in .b2d (a folder), .b2z (an archive) or .b2e (a frame)",
+            name.display()
+        )),
+    }
+}
+
+/// Returns the format of the store in a file.
+fn format_in_file(folder: &Arc<dyn Folder>, name: &OsStr) -> Result<Format> {
+    Ok(match open_archive(folder, name)? {
+        Some(_) => Format::B2z,
+        None => Format::B2e,
+    })
+}
+
+/// Returns the properties of `embed.b2e`.
+pub fn new_embed<'a>(metalayers: &'a [(&'a str, Vec<u8>)]) -> NewFrame<'a> {
+    NewFrame {
+        typesize: 1,
+        chunk_bytes: EMBED_CHUNK,
+        params: Params::new(Target::Blosc2, Codec::Zstd, 5, 1),
+        metalayers,
+        sparse: false,
+    }
+}
+
+/// Fails if a folder has something else than a store that may be replaced.
+fn refuse_existing(folder: &Arc<dyn Folder>, mode: Mode) -> Result<()> {
+    let is_own = |name: &OsString| name.to_str().is_some_and(|name| name.contains(".holdall-"));
+    let shown = folder.show(OsStr::new(""));
+    if folder.exists(OsStr::new(EMBED))? {
+        return match mode {
+            Mode::New => Err(already_exists(&shown)),
+            _ => Ok(()),
+        };
+    }
+    match folder.files()?.iter().find(|name| !is_own(name)) {
+        Some(other) => Err(Error {
+            status: Status::Exists,
+            ..fail!(State, "{shown}: the folder is not empty (found {other:?})")
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Removes the temporary files of an interrupted writer.
+fn tidy(folder: &Arc<dyn Folder>) -> Result<()> {
+    let set = in_store::set(folder);
+    for name in folder.files()? {
+        let bytes = name.as_bytes();
+        let mut ends = [NEW, PART].into_iter();
+        let stem = ends.find_map(|end| bytes.strip_suffix(end.as_bytes()));
+        if stem.is_some_and(|stem| set.has(OsStr::from_bytes(stem))) {
+            folder.remove_if_there(&name)?;
+        }
+    }
+    Ok(())
+}
