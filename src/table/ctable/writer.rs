@@ -365,7 +365,8 @@ impl CTableWriter {
             None => RowMap::new(self.valid.clone()),
         };
         let valid = map.committed(limit)?;
-        let positions = self.positions().max(map.end());
+        // python-blosc2 doubles the capacity until it has room, which 0 never has
+        let positions = self.positions().max(map.end()).max(1);
         self.write_mask(&map, &valid, positions)?;
         self.write_attrs(attrs)?;
         let masks = masks_of(columns)?;
