@@ -219,6 +219,21 @@ static void tables_are_read(void)
     OK(holdall_table_read_nulls(t, "v", 0, 3, null, &err));
     CHECK(null[0] == 1 && null[1] == 0);
     GIVES(HOLDALL_E_TYPE, holdall_array_read(texts, NULL, NULL, NULL, text, sizeof text, NULL, &err));
+    holdall_values *values;
+    OK(holdall_array_read_values(holdall_table_find_column(t, "v"), 0, 3, &values, &err));
+    const holdall_value *items = holdall_values_items(values);
+    CHECK(items[0].data == NULL && items[1].data != NULL && items[2].data != NULL);
+    holdall_values_free(values);
+    OK(holdall_array_read_values(texts, 1, 2, &values, &err));
+    items = holdall_values_items(values);
+    CHECK(items[0].size == 7 && memcmp(items[0].data, "gr\xC3\xB6\xC3\x9F" "e", 7) == 0);
+    holdall_values_free(values);
+    GIVES(HOLDALL_E_RANGE,
+          holdall_array_read_values(texts, 1, holdall_table_row_count(t), &values, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_array_read_values(texts, UINT64_MAX, 2, &values, &err));
+    CHECK(values == NULL);
+    GIVES(HOLDALL_E_TYPE,
+          holdall_array_read_values(holdall_table_find_column(t, "x"), 0, 1, &values, &err));
     /* the list [1] */
     OK(holdall_array_read_object(holdall_table_find_column(t, "l"), 1, text, sizeof text, &n, &err));
     CHECK(n == 2 && memcmp(text, "\x91\x01", 2) == 0);

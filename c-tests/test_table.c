@@ -159,6 +159,11 @@ static void attributes_default_values_and_objects_are_read(void)
     OK(holdall_array_read_object(a, 4, object, sizeof object, &n, &err));
     CHECK(object[0] == 0x80 && object[19] == '.');
     GIVES(HOLDALL_E_RANGE, holdall_array_read_object(a, 5, object, sizeof object, &n, &err));
+    holdall_values *pickles;
+    OK(holdall_array_read_values(a, 0, 5, &pickles, &err));
+    const holdall_value *items = holdall_values_items(pickles);
+    CHECK(items[4].size == 20 && memcmp(items[4].data, object, 20) == 0);
+    holdall_values_free(pickles);
     GIVES(HOLDALL_E_TYPE,
           holdall_array_read(a, SHAPE(0), SHAPE(5), NULL, object, sizeof object, NULL, &err));
     GIVES(HOLDALL_E_UNSUPPORTED, array_copy(a, in_tmp("o.blp"), HOLDALL_CREATE,

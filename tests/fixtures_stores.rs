@@ -135,6 +135,11 @@ fn texts_of_tables() {
         let texts: Vec<Option<String>> = serde_json::from_value(texts.clone()).unwrap();
         assert_eq!(column.read_texts(..).unwrap(), texts, "{name}");
         assert_eq!(column.read_texts(3..7).unwrap(), texts[3..7], "{name}");
+        let values = column.read_values(2..).unwrap();
+        let bytes = texts[2..]
+            .iter()
+            .map(|text| text.clone().map(String::into_bytes));
+        assert_eq!(values, bytes.collect::<Vec<_>>(), "{name}");
         let e = column.read_texts(19..21).unwrap_err();
         assert_eq!(e.status(), Status::Range);
     }

@@ -456,3 +456,71 @@ fn copies_have_the_same_nodes() {
     let table = Table::open(folder.0.join("table.b2z.b2d")).unwrap();
     assert!(table.rows() > 0);
 }
+
+/// What a reader of a store sees: the bytes of its arrays and superchunks, and the rows of its tables.
+fn read_all(store: &Store) -> holdall::Result<Vec<Vec<u8>>> {
+    let mut all = Vec::new();
+    for node in store.nodes() {
+        all.push(node.as_bytes().to_vec());
+        if store.identify(node)?.1 != Kind::Table {
+            let schunk = Schunk::open(store.node(node)?)?;
+            let mut bytes = vec![0; schunk.len() as usize];
+            schunk.read(0, &mut bytes)?;
+            all.push(bytes);
+            continue;
+        }
+        let table = Table::open(store.node(node)?)?;
+        let mut ids = vec![0i64; table.rows() as usize];
+        let id = table
+            .column("id")
+            .map(|column| column.read([0..table.rows()], &mut ids));
+        id.transpose()?;
+        all.extend(ids.iter().map(|id| id.to_le_bytes().to_vec()));
+        for text in table
+            .column("name")
+            .map(|column| column.read_values(..))
+            .transpose()?
+            .into_iter()
+            .flatten()
+        {
+            all.push(text.map_or(b"null".to_vec(), |text| [b"text ", &text[..]].concat()));
+        }
+    }
+    Ok(all)
+}
+
+/// A flipped byte of a store that this library wrote is an error, or changes nothing that is read.
+#[test]
+fn flips_are_noticed() {
+    for (format, _) in FORMATS {
+        let storage = MemoryStorage::new();
+        let mut store = Store::create(&storage, format, &options()).unwrap();
+        create_array(&store, "/g/a", &(0..50).collect::<Vec<_>>());
+        if format != Format::B2e {
+            create_table(&store, "/t");
+        }
+        store.commit().unwrap();
+        drop(store);
+        let right = read_all(&Store::open(&storage).unwrap()).unwrap();
+        let (mut flips, mut unnoticed) = (0, 0);
+        for name in storage.names() {
+            let bytes = storage.bytes(&name).unwrap().to_vec();
+            for at in 0..bytes.len() {
+                let mut flipped = bytes.clone();
+                flipped[at] ^= 1 << (at % 8);
+                storage.put(&name, flipped);
+                flips += 1;
+                if let Ok(found) = Store::open(&storage).and_then(|store| read_all(&store)) {
+                    assert_eq!(found, right, "{format:?}: {} byte {at}", name.display());
+                    unnoticed += 1;
+                }
+            }
+            storage.put(&name, bytes);
+        }
+        println!("{format:?}: {flips} flips, {unnoticed} change nothing that is read");
+        assert!(
+            flips > 500 && unnoticed * 4 < flips,
+            "{format:?}: {unnoticed} of {flips}"
+        );
+    }
+}

@@ -5,6 +5,8 @@ package holdall
 // #include <holdall.h>
 import "C"
 
+import "unsafe"
+
 // FillValue returns the fill value: the item that reads return where nothing was written. nil
 // stands for zeros.
 func (a *Array) FillValue() (item []byte, err error) {
@@ -41,6 +43,30 @@ func (a *Array) ReadObject(i uint64) (object []byte, err error) {
 			&c.err)
 	})
 	return unless(object, err)
+}
+
+// ReadValues returns count items from first on, each as ReadObject does; nil for a null. Errors:
+// those of ReadObject.
+func (a *Array) ReadValues(first uint64, count int) (values [][]byte, err error) {
+	if count < 0 {
+		return nil, refused("read values", ErrArgument, "the count is %d", count)
+	}
+	err = a.view("read values", func(a *C.holdall_array, c *call) C.holdall_status {
+		var read *C.holdall_values
+		status := C.holdall_array_read_values(a, C.uint64_t(first), C.uint64_t(count), &read, &c.err)
+		if status < 0 {
+			return status
+		}
+		defer C.holdall_values_free(read)
+		values = make([][]byte, count)
+		for i, value := range unsafe.Slice(C.holdall_values_items(read), count) {
+			if value.data != nil {
+				values[i] = append([]byte{}, unsafe.Slice((*byte)(value.data), int(value.size))...)
+			}
+		}
+		return status
+	})
+	return values, err
 }
 
 // MetaFiles returns the names of the further files in the folder meta of a dataset, in order. Other

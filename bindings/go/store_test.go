@@ -207,6 +207,9 @@ func valuesOf(t *testing.T, table *Table, name string) (values [][]byte) {
 	t.Helper()
 	column, n := must(table.Column(name)), int(table.RowCount())
 	nulls := must(table.ReadNulls(name, 0, n))
+	together := must(column.ReadValues(0, n))
+	_, err := column.ReadValues(1, n)
+	is(t, err, ErrRange)
 	for i := 0; i < n; i++ {
 		value := must(column.ReadObject(uint64(i)))
 		if nulls != nil && nulls[i] {
@@ -214,6 +217,7 @@ func valuesOf(t *testing.T, table *Table, name string) (values [][]byte) {
 		}
 		values = append(values, value)
 	}
+	sameValues(t, together, values)
 	return values
 }
 

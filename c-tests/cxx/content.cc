@@ -432,6 +432,10 @@ std::vector<std::string> texts_of(const table &t, const std::string &name)
     std::vector<std::string> out;
     for (std::uint64_t i = 0; i < t.row_count(); i++)
         out.push_back(nulls.at(i) ? "-" : column.read_object(i));
+    std::vector<std::string> together;
+    for (const std::optional<std::string> &text : column.read_values(0, t.row_count()))
+        together.push_back(text.value_or("-"));
+    EXPECT(together == out);
     return out;
 }
 

@@ -1087,7 +1087,8 @@ contains
     type(holdall_error) :: err
     integer(int8) :: nulls(7)
     integer(int64) :: n(7)
-    logical :: has_nulls
+    character(8) :: together(7)
+    logical :: has_nulls, are_null(7)
     call t%create(folder // 'texts.b2d', HOLDALL_CREATE, HOLDALL_FORMAT_CTABLE, ['t', 'n', 's'], &
         [character(3) :: 'T', '<i8', '|S4'])
     call t%put('t', [character(9) :: 'Vega', '', 'Capella', 'x'], &
@@ -1144,6 +1145,15 @@ contains
     call expect(text_at(t, 1) == 'Vega' .and. text_at(t, 2) == ' Mizar' .and. text_at(t, 3) == '' &
         .and. text_at(t, 4) == 'Deneb' .and. text_at(t, 5) == '' .and. text_at(t, 7) == 'end', &
         'text')
+    call t%read('t', together, nulls=are_null)
+    call expect(all(together == [character(8) :: 'Vega', ' Mizar', '', 'Deneb', '', '', 'end']) &
+        .and. all(are_null .eqv. (nulls == 1)), 'texts together')
+    call t%read('t', together(:2), 6_int64, nulls=are_null(:2))
+    call expect(are_null(1) .and. together(2) == 'end', 'the last texts')
+    call t%read('t', together(:)(:3), err=err)
+    call failed(err, HOLDALL_E_TYPE, 'text that is longer than the variable')
+    call t%read('t', together, 2_int64, err)
+    call failed(err, HOLDALL_E_RANGE, 'texts beyond the end')
     call expect(len(text_at(t, 2)) == 6 .and. len(text_at(t, 3)) == 0 &
         .and. len(text_at(t, 5)) == 0, 'lengths of text')
     call t%close()

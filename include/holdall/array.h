@@ -98,6 +98,18 @@ typedef struct holdall_array_info {
     uint32_t fixed_attr_count;
 } holdall_array_info;
 
+/* One value of any length: text (dtype "T"), which is UTF-8 without a terminating zero; bytes; a
+ * list or structure in MessagePack. */
+typedef struct holdall_value {
+    /* Its bytes; NULL: a null, whatever size is. */
+    const void *data;
+    /* Their number. */
+    size_t size;
+} holdall_value;
+
+/* Values of any length that one call has read. */
+typedef struct holdall_values holdall_values;
+
 /* Opens an array at its last commit. mode: HOLDALL_READ, HOLDALL_APPEND. path:
  *
  * - A Bloscpack file with array metadata.
@@ -429,6 +441,24 @@ holdall_status holdall_array_read_object(const holdall_array *array,
                                          size_t dst_size,
                                          size_t *n,
                                          holdall_error *err);
+
+/* Reads count items from start on, as holdall_array_read_object() reads one: a column of values
+ * of any length. To be freed with holdall_values_free().
+ *
+ * Returns:
+ * - HOLDALL_E_TYPE: other arrays. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_array_read_values(const holdall_array *array,
+                                         uint64_t start,
+                                         uint64_t count,
+                                         holdall_values **out,
+                                         holdall_error *err);
+
+/* Returns the values, as many as were read. Valid until they are freed. */
+HOLDALL_API const holdall_value *holdall_values_items(const holdall_values *values);
+
+/* Frees values. */
+HOLDALL_API void holdall_values_free(holdall_values *values);
 
 /* Gets the names of the further files in the folder meta of a dataset, as the BLZ RFC allows
  * them, in order, each followed by a NUL. Other formats have none. Columns of a table in the BLZ

@@ -93,6 +93,20 @@ public:
     // values of any length.
     std::string read_object(std::uint64_t i) const { return detail::sized<std::string>(holdall_array_read_object, get(), i); }
 
+    // Returns count items from start on, each as read_object() does; std::nullopt for a null.
+    std::vector<std::optional<std::string>> read_values(std::uint64_t start, std::uint64_t count) const
+    {
+        holdall_values *made = nullptr;
+        detail::call(holdall_array_read_values, get(), start, count, &made);
+        const std::unique_ptr<holdall_values, void (*)(holdall_values *)> values(made, holdall_values_free);
+        const holdall_value *items = holdall_values_items(made);
+        std::vector<std::optional<std::string>> out(static_cast<std::size_t>(count));
+        for (std::size_t i = 0; i < out.size(); i++)
+            if (items[i].data)
+                out[i].emplace(static_cast<const char *>(items[i].data), items[i].size);
+        return out;
+    }
+
     // Returns the fill value: the bytes of items that were never written. Empty: zeros.
     bytes fill_value() const
     {

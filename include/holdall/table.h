@@ -16,15 +16,6 @@ extern "C" {
  * files: holdall convert trips.csv trips.bcolz. */
 typedef struct holdall_table holdall_table;
 
-/* One value of any length: text (dtype "T"), which is UTF-8 without a terminating zero; bytes; a
- * list or structure in MessagePack. */
-typedef struct holdall_value {
-    /* Its bytes; NULL: a null, whatever size is. */
-    const void *data;
-    /* Their number. */
-    size_t size;
-} holdall_value;
-
 /* Describes a new table. */
 typedef struct holdall_table_spec {
     /* sizeof(holdall_table_spec). */

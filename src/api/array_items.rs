@@ -217,6 +217,19 @@ impl Array {
         self.inner.object(i).map_err(Error)
     }
 
+    /// Returns a range of items, each as [`Array::read_object`] does; `None` for a null, which only columns
+    /// of CTables have.
+    pub fn read_values(&self, items: impl RangeBounds<u64>) -> Result<Vec<Option<Vec<u8>>>> {
+        let length = self.shape().first().copied().unwrap_or(0);
+        let (first, n) = first_and_count(&items, length);
+        let values = self.inner.values(first, n).map_err(Error)?;
+        let value = |i: usize| match values.is_null(i) {
+            true => None,
+            false => values.get(i).map(<[u8]>::to_vec),
+        };
+        Ok((0..values.len()).map(value).collect())
+    }
+
     /// Returns a range of items of a one-dimensional array of texts; `None` for a null. Only columns of
     /// CTables have texts and nulls.
     pub fn read_texts(&self, items: impl RangeBounds<u64>) -> Result<Vec<Option<String>>> {

@@ -669,6 +669,19 @@ impl Array {
         }
     }
 
+    /// Returns `n` items of any length from `first` on, each as [`Array::object`] does.
+    pub fn values(&self, first: u64, n: u64) -> Result<Texts> {
+        if !self.store().has_objects() || self.shape().len() != 1 {
+            return Err(fail!(
+                Type,
+                "{}: the items have {} bytes each (expected values of any length, in one dimension)",
+                self.store().name(),
+                self.itemsize()
+            ));
+        }
+        self.texts(first, n)
+    }
+
     /// Returns `n` items from `first` on of an array of texts.
     pub fn texts(&self, first: u64, n: u64) -> Result<Texts> {
         let end = first.checked_add(n);

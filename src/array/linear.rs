@@ -374,7 +374,7 @@ impl LinearArray {
         if self.content.store.has_objects() {
             return Err(fail!(
                 Type,
-                "{}: the items are Python objects of variable size; read them one by one",
+                "{}: the items have no fixed length; read them with holdall_array_read_values()",
                 self.content.store.name()
             ));
         }

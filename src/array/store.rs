@@ -205,9 +205,13 @@ pub trait Store: Any + Send + Sync {
     fn has_objects(&self) -> bool {
         false
     }
-    /// Returns `n` items from `first` on, if the items are text.
-    fn texts(&self, _first: u64, _n: u64) -> Result<Texts> {
-        Err(fail!(Type, "{}: the items are not text", self.name()))
+    /// Returns `n` items of any length from `first` on, each as [`Store::object`] does.
+    fn texts(&self, first: u64, n: u64) -> Result<Texts> {
+        let mut texts = Texts::new(alloc::DEFAULT_LIMIT);
+        for i in first..first.saturating_add(n) {
+            texts.push(&self.object(i)?, false)?;
+        }
+        Ok(texts)
     }
     /// Returns the type of items that are values in MessagePack, which `texts` returns.
     fn packed(&self) -> Option<&PackedType> {

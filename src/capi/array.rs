@@ -11,6 +11,7 @@ use super::storage::{Target, opened_from, target, target_of};
 use super::store::target_and_source;
 use super::structs::{read_struct, structure, write_struct};
 use crate::array::selection::MAX_NDIM;
+use crate::array::store::Texts;
 use crate::array::{Array, NewLocation};
 use crate::dataset::create::ArraySpec;
 use crate::dataset::{any, open};
@@ -151,6 +152,47 @@ impl From<Array> for holdall_array {
 impl AsMut<Array> for holdall_array {
     fn as_mut(&mut self) -> &mut Array {
         &mut self.inner
+    }
+}
+
+/// One value of any length: text (dtype "T"), which is UTF-8 without a terminating zero; bytes; a list
+/// or structure in MessagePack.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct holdall_value {
+    /// Its bytes; NULL: a null, whatever size is.
+    pub data: *const c_void,
+    /// Their number.
+    pub size: usize,
+}
+
+/// Values of any length that one call has read.
+pub struct holdall_values {
+    /// What the items point to.
+    _texts: Texts,
+    items: Vec<holdall_value>,
+}
+
+impl holdall_values {
+    fn new(texts: Texts) -> holdall_values {
+        let item = |i: usize| match texts.is_null(i) {
+            true => holdall_value {
+                data: std::ptr::null(),
+                size: 0,
+            },
+            false => {
+                let text = texts.get(i).unwrap_or_default();
+                holdall_value {
+                    data: text.as_ptr().cast(),
+                    size: text.len(),
+                }
+            }
+        };
+        let items = (0..texts.len()).map(item).collect();
+        holdall_values {
+            _texts: texts,
+            items,
+        }
     }
 }
 
@@ -1019,6 +1061,43 @@ pub unsafe extern "C" fn holdall_array_read_object(
     guard_handle(borrow(array), err, |a| {
         copy_out(&a.inner.object(i)?, dst.cast(), dst_size, n)
     })
+}
+
+/// Reads count items from start on, as holdall_array_read_object() reads one: a column of values of any
+/// length. To be freed with holdall_values_free().
+///
+/// Returns:
+/// - HOLDALL_E_TYPE: other arrays.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_read_values(
+    array: *const holdall_array,
+    start: u64,
+    count: u64,
+    out: *mut *mut holdall_values,
+    err: *mut holdall_error,
+) -> holdall_status {
+    put(out, std::ptr::null_mut());
+    guard_handle(borrow(array), err, |a| {
+        give(out, || {
+            Ok(holdall_values::new(a.inner.values(start, count)?))
+        })
+    })
+}
+
+/// Returns the values, as many as were read. Valid until they are freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_values_items(
+    values: *const holdall_values,
+) -> *const holdall_value {
+    // SAFETY: NULL or, by contract, values that are not freed.
+    field(values, std::ptr::null(), |values| values.items.as_ptr())
+}
+
+/// Frees values.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_values_free(values: *mut holdall_values) {
+    take_back(values);
 }
 
 /// Gets the names of the further files in the folder meta of a dataset, as the BLZ RFC allows them,

@@ -2,7 +2,7 @@
 
 use super::array::{
     attr_value, c_names, destination, give_bytes, give_file, give_names, holdall_array,
-    new_location, text, utf8,
+    holdall_value, new_location, text, utf8,
 };
 use super::bag::give_splits;
 use super::constants::{format, format_number, mode};
@@ -46,17 +46,6 @@ handle!(holdall_table);
 
 const fn shared<T: Send + Sync>() {}
 const _: () = shared::<holdall_table>();
-
-/// One value of any length: text (dtype "T"), which is UTF-8 without a terminating zero; bytes; a list
-/// or structure in MessagePack.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct holdall_value {
-    /// Its bytes; NULL: a null, whatever size is.
-    pub data: *const c_void,
-    /// Their number.
-    pub size: usize,
-}
 
 /// Describes a new table.
 #[repr(C)]

@@ -165,6 +165,7 @@ fn functions_that_can_fail_do() {
             holdall_bag_index_find(no(), no(), no(), no(), no(), no(), no()),
             holdall_bag_index_find_many(no(), no(), no(), no(), no(), no()),
             holdall_table_read_nulls(no(), no(), no(), no(), no(), no()),
+            holdall_array_read_values(no(), no(), no(), no(), no()),
             holdall_store_open(no(), no(), no(), no(), no()),
             holdall_store_create(no(), no(), no(), no(), no(), no()),
             holdall_store_commit(no(), no()),

@@ -135,10 +135,20 @@ class Stores(Case):
                     for column, texts in about["texts"].items():
                         self.assertEqual(pyarrow.table(chosen)[column].to_pylist(), texts)
                         self.assertEqual(table[column].read_object(1).decode(), texts[1])
+                        read = table[column]
+                        self.assertEqual(read.values(), texts)
+                        self.assertEqual(read.values(3, -1), texts[3:-1])
+                        self.assertEqual(read[:].tolist(), texts)
+                        self.assertEqual(read[5:1:-2].tolist(), texts[5:1:-2])
+                        self.assertEqual((read[-1], read[[0, 4]].tolist()), (texts[-1], [texts[0], texts[4]]))
+                        self.assertEqual(read[:0].tolist(), [])
+                        self.assertRaises(IndexError, read.__getitem__, len(texts))
+                        self.assertRaises(holdall.TypeError, table["x"].values)
                     for column, values in about["bytes"].items():
                         values = [None if value is None else bytes.fromhex(value) for value in values]
                         got = pyarrow.table(table.arrow([column]))[column].to_pylist()
                         self.assertEqual(got, values)
+                        self.assertEqual(table[column].values(), values)
                     for column, values in about["lists"].items():
                         got = pyarrow.table(table.arrow([column]))[column]
                         self.assertEqual(got.type, pyarrow.list_(pyarrow.int32()))

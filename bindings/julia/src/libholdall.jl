@@ -131,6 +131,7 @@ const HOLDALL_PART_TOKEN_SIZE = 164
 
 mutable struct holdall_options end
 mutable struct holdall_array end
+mutable struct holdall_values end
 mutable struct holdall_table end
 mutable struct holdall_schunk end
 mutable struct holdall_schunk_stream end
@@ -417,6 +418,15 @@ holdall_array_fill_value_set(array, src, src_size, err) =
 
 holdall_array_read_object(array, i, dst, dst_size, n, err) =
     @ccall libholdall.holdall_array_read_object(array::Ptr{holdall_array}, i::UInt64, dst::Ptr{Cvoid}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
+holdall_array_read_values(array, start, count, out, err) =
+    @ccall libholdall.holdall_array_read_values(array::Ptr{holdall_array}, start::UInt64, count::UInt64, out::Ptr{Ptr{holdall_values}}, err::Ptr{holdall_error})::Int32
+
+holdall_values_items(values) =
+    @ccall libholdall.holdall_values_items(values::Ptr{holdall_values})::Ptr{holdall_value}
+
+holdall_values_free(values) =
+    @ccall libholdall.holdall_values_free(values::Ptr{holdall_values})::Cvoid
 
 holdall_array_meta_file_names(array, dst, dst_size, n, err) =
     @ccall libholdall.holdall_array_meta_file_names(array::Ptr{holdall_array}, dst::Ptr{UInt8}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32

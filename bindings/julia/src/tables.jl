@@ -119,10 +119,15 @@ end
 
 # Returns the values of any length of a column, as bytes. A null is `missing`.
 function read_values(column::Column)
-    missings = nulls(column.table, column.name)
-    read(i) = sized(holdall_array_read_object, column, i - 1)
-    is_null(i) = missings !== nothing && missings[i]
-    return Union{Missing,Vector{UInt8}}[is_null(i) ? missing : read(i) for i in 1:length(column.table)]
+    n = length(column.table)
+    values = opened(holdall_array_read_values, holdall_values, holdall_values_free, column, 0, n)
+    try
+        items = unsafe_wrap(Vector{holdall_value}, holdall_values_items(values), n)
+        bytes(item) = copy(unsafe_wrap(Vector{UInt8}, Ptr{UInt8}(item.data), Int(item.size)))
+        return Union{Missing,Vector{UInt8}}[item.data == C_NULL ? missing : bytes(item) for item in items]
+    finally
+        close(values)
+    end
 end
 
 # Returns whether the values of a column have any length: of dtype "T", or of objects in any spelling

@@ -188,6 +188,19 @@ class Array(Pickled, _native.Array):
         """
         return list(self[[operator.index(i) for i in indices]])
 
+    def values(self, start: int = 0, stop: int | None = None) -> list[Any]:
+        """Returns items of any length of an array of one dimension, a list, read in one call.
+
+        start, stop: as of a slice. Items of the dtype "T" are str, others bytes: Python objects in
+        their pickled form; in CTables also lists and structures in MessagePack. A null is None.
+        Raises TypeError for another array.
+
+            >>> holdall.Table("people.b2d")["name"].values()
+            ['Ada', None]
+        """
+        start, stop, _ = slice(start, stop).indices(len(self))
+        return self._read_values(start, max(start, stop))
+
     def _described(self):
         info = self.info
         return f"{info.format} array of {info.dtype}, shape {info.shape}"

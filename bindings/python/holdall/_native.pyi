@@ -35,7 +35,9 @@ class Array:
     _info: Any
     _insert: Any
     _is_open: Any
+    _is_text: Any
     _read_lists: Any
+    _read_values: Any
     _recipe: Any
     _remove: Any
     _resize: Any

@@ -420,5 +420,21 @@ class Column(Array):
 
     name = ""  # of the column
 
+    def __getitem__(self, key: Any) -> Any:
+        """Returns rows, as of an array. Texts of any length are str, in an array of objects; a null is
+        None."""
+        if not self._is_text:
+            return super().__getitem__(key)
+        chosen = np.arange(len(self))[key]
+        if np.ndim(chosen) == 0:
+            return self.values(int(chosen), int(chosen) + 1)[0]
+        made = np.empty(chosen.shape, object)
+        if made.size:
+            first, last = int(chosen.min()), int(chosen.max())
+            texts = np.empty(last + 1 - first, object)
+            texts[:] = self.values(first, last + 1)
+            made[...] = texts[chosen - first]
+        return made
+
     def _described(self):
         return f"column {self.name!r}, {super()._described()}"

@@ -13,7 +13,7 @@ use holdall::{ArrayLayout, Integrity, Kind, Order, Selection, Status};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The native part of `holdall.Array`.
@@ -536,6 +536,33 @@ impl Array {
             self.callbacks().call(py, || array.read_object(i))
         })?;
         Ok(PyBytes::new(py, &object))
+    }
+
+    /// Whether the items are texts of any length, dtype "T".
+    #[getter]
+    fn _is_text(&self, py: Python<'_>) -> PyResult<bool> {
+        self.read(py, |array| Ok(array.dtype() == "T"))
+    }
+
+    /// Reads items of any length: str if the dtype is "T", else bytes; None for a null.
+    fn _read_values<'py>(
+        &self,
+        py: Python<'py>,
+        start: u64,
+        stop: u64,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (values, are_texts) = self.read(py, |array| {
+            let values = self
+                .callbacks()
+                .call(py, || array.read_values(start..stop.max(start)))?;
+            Ok((values, array.dtype() == "T"))
+        })?;
+        let objects = values.iter().map(|value| match value {
+            None => Ok(py.None().into_bound(py)),
+            Some(bytes) if are_texts => Ok(PyString::from_bytes(py, bytes)?.into_any()),
+            Some(bytes) => Ok(PyBytes::new(py, bytes).into_any()),
+        });
+        PyList::new(py, objects.collect::<PyResult<Vec<_>>>()?)
     }
 
     /// Returns a checksum, as bytes, of dtype, shape and items, however they are stored.

@@ -185,7 +185,7 @@ pub fn object_of(store: &dyn Store, rows: u64, i: u64) -> Result<Vec<u8>> {
 pub fn not_bytes(name: &str) -> Error {
     fail!(
         Type,
-        "{name}: the items have no fixed length; read them one by one, or with Arrow"
+        "{name}: the items have no fixed length; read them with holdall_array_read_values(), or with Arrow"
     )
 }
 
