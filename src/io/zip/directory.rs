@@ -59,6 +59,8 @@ pub struct Member {
     pub encrypted: bool,
     /// Offset at which the next member or the directory begins.
     pub limit: u64,
+    /// Whether this is the name in the local header, and the directory has another one.
+    pub is_contradicted: bool,
 }
 
 /// The members of an archive by name. Entries for folders are left out.
@@ -287,6 +289,7 @@ fn entry(fields: &mut Fields, base: u64) -> Result<(String, Member)> {
             method,
             encrypted: flags & ENCRYPTED != 0,
             limit: 0,
+            is_contradicted: false,
         },
     ))
 }
@@ -341,6 +344,48 @@ pub fn check_name(name: &str) -> Result<()> {
     ))
 }
 
+/// Adds the members whose local headers have other names than the directory, under those names, too:
+/// otherwise a member would be missing without an error. Opening one under either name is an error.
+pub fn add_contradictions(members: &mut Members, file: &dyn File) -> Result<()> {
+    let mut found = Vec::new();
+    for (name, member) in members.iter() {
+        // a header that cannot be read is an error when the member is opened
+        if let Some(other) = local_name(file, member, name.len())?
+            && other != name.as_bytes()
+            && let Ok(other) = String::from_utf8(other)
+            && check_name(&other).is_ok()
+        {
+            found.push((other, member.clone()));
+        }
+    }
+    for (name, member) in found {
+        members.entry(name).or_insert(Member {
+            is_contradicted: true,
+            ..member
+        });
+    }
+    Ok(())
+}
+
+/// Returns the name in the local header of a member, which is expected to have `n` bytes.
+fn local_name(file: &dyn File, member: &Member, n: usize) -> Result<Option<Vec<u8>>> {
+    let mut local = alloc::zeroed(LOCAL_BYTES + n)?;
+    if file.read_at(member.header_at, &mut local)? < local.len() {
+        return Ok(None);
+    }
+    let mut fields = Fields(&local);
+    fields.take(LOCAL_BYTES - 4)?;
+    let found = usize::from(fields.u16()?);
+    fields.take(2)?;
+    if found <= n {
+        return Ok(Some(fields.take(found)?.to_vec()));
+    }
+    let mut name = alloc::zeroed(found)?;
+    let at = member.header_at.saturating_add(LOCAL_BYTES as u64);
+    let all = file.read_at(at, &mut name)?;
+    Ok((all == found).then_some(name))
+}
+
 /// Returns where the content of a member is. `local` begins with its local header.
 pub fn content(name: &str, member: &Member, local: &[u8]) -> Result<Range<u64>> {
     let mut fields = Fields(local);
@@ -366,7 +411,7 @@ pub fn content(name: &str, member: &Member, local: &[u8]) -> Result<Range<u64>> 
     }
     fields.take(16)?; // time, date, checksum, lengths
     let (name_bytes, extra) = (fields.u16()?, fields.u16()?);
-    if fields.take(name_bytes.into()).ok() != Some(name.as_bytes()) {
+    if member.is_contradicted || fields.take(name_bytes.into()).ok() != Some(name.as_bytes()) {
         return Err(wrong("has another name"));
     }
     let header = LOCAL_BYTES as u64 + u64::from(name_bytes) + u64::from(extra);

@@ -15,7 +15,7 @@ use super::lock::Lock;
 use super::{Access, File, Folder, read_only};
 use crate::alloc;
 use crate::checksum::{Checksum, Hasher};
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 use crate::os::OsStrExt;
 use crate::slice::SliceExt;
 use std::ffi::{OsStr, OsString};
@@ -34,7 +34,12 @@ impl ZipFolder {
     /// Opens the archive `name` in `folder`.
     pub fn open(folder: &Arc<dyn Folder>, name: &OsStr) -> Result<ZipFolder> {
         let file = folder.open(name, Access::Read)?;
-        let members = directory::read(&*file).map_err(|e| e.within(folder.show(name)))?;
+        let within = |e: Error| e.within(folder.show(name));
+        let mut members = directory::read(&*file).map_err(within)?;
+        // over a network this would be a request for each member
+        if !file.is_remote() {
+            directory::add_contradictions(&mut members, &*file).map_err(within)?;
+        }
         Ok(ZipFolder {
             folder: folder.clone(),
             name: name.to_owned(),
