@@ -557,6 +557,10 @@ class Array(Handle):
             None,
         )
 
+    def refresh(self):
+        """Moves to the newest commit. Is there one?"""
+        return call("array_refresh", self._handle) != NOT_FOUND
+
     def append(self, axis, count, data):
         call("array_append", self._handle, axis, count, data, len(data))
 
