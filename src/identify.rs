@@ -14,7 +14,7 @@ use crate::io::{Access, File, Folder, locate};
 use crate::options::{Opt, Options};
 use crate::os::OsStrExt;
 use crate::store::path::Named;
-use crate::store::{self, Node, NodeLocation, Store};
+use crate::store::{self, Node, NodeLocation, Store, StoreHandle};
 use crate::superchunk::frame;
 use crate::table;
 use std::ffi::OsStr;
@@ -98,6 +98,14 @@ pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
         Named::Node(NodeLocation::Path(path)) => identify_path(&path),
         Named::Node(NodeLocation::Folder(folder)) => identify_in(&folder),
         Named::Table(..) => Ok((Format::CTable, Kind::Table)),
+    }
+}
+
+/// Returns the format and the kind of a node of an open store.
+pub fn identify_in_store(store: &StoreHandle, node: &str) -> Result<(Format, Kind)> {
+    match store.find(node)? {
+        Some(NodeLocation::Folder(folder)) => identify_in(&folder),
+        _ => identify_node(&*store.current()?, node),
     }
 }
 

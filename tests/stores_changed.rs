@@ -524,3 +524,50 @@ fn flips_are_noticed() {
         );
     }
 }
+
+/// What nodes have not committed stays out of a commit of the store, and goes on after it.
+#[test]
+fn uncommitted_nodes_go_on() {
+    let folder = Folder::new("stores-uncommitted");
+    for (format, end) in FORMATS {
+        let path = folder.0.join(format!("x.{end}"));
+        let mut store = Store::create(&path, None, &options()).unwrap();
+        let mut a = create_array(&store, "/a", &[1, 2, 3]);
+        a.write([0..3], &[7i64, 8, 9]).unwrap();
+        let location = store.new_node("/new/group/b", Kind::Array).unwrap();
+        let mut b = Array::create(location, "<i8", &[2], &layout(), &options()).unwrap();
+        b.write([0..2], &[4i64, 5]).unwrap();
+        let mut table = (format != Format::B2e).then(|| {
+            let location = store.new_node("/t/of", Kind::Table).unwrap();
+            Table::create(location, Format::CTable, &[("id", "<i8")], &options()).unwrap()
+        });
+        store.commit().unwrap();
+        assert_eq!(nodes(&store), ["/a"], "{end}");
+        assert_eq!(items(path.join("a")), [1, 2, 3], "{end}");
+        a.commit().unwrap();
+        b.commit().unwrap();
+        if let Some(table) = &mut table {
+            table.append(2, &[Values::from(&[1i64, 2][..])]).unwrap();
+            table.commit().unwrap();
+            // before the store lists it
+            let again = Table::open(store.node("/t/of").unwrap()).unwrap();
+            assert_eq!(again.rows(), 2);
+        }
+        store.commit().unwrap();
+        assert_eq!(items(path.join("a")), [7, 8, 9], "{end}");
+        assert_eq!(items(path.join("new/group/b")), [4, 5], "{end}");
+        if table.is_some() {
+            assert_eq!(Table::open(path.join("t/of")).unwrap().rows(), 2, "{end}");
+        }
+        drop((a, b, table));
+        // the list follows removals
+        store.remove("/a").unwrap();
+        store.commit().unwrap();
+        assert!(!nodes(&store).contains(&"/a"), "{end}");
+        let deep = "/d".repeat(60);
+        assert_eq!(
+            status(store.new_node(&deep, Kind::Array)),
+            Some(Status::Limit)
+        );
+    }
+}

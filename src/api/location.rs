@@ -99,6 +99,9 @@ impl Location {
 
     /// Returns the location of a node of a store.
     pub(super) fn node(store: &StoreHandle, node: &str) -> EngineResult<Location> {
+        if let Some(location) = store.find(node)? {
+            return Ok(Location::of_node(location));
+        }
         let store = store.current()?;
         if let (path, Node::Table) = store.node(node)? {
             let path = path.to_owned();

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::{Error, Format, Kind, Location, Options, Result};
-use crate::identify::identify_node;
+use crate::identify::identify_in_store;
 use crate::store::StoreHandle;
 use crate::superchunk::bloscpack::Mode;
 use std::ffi::OsStr;
@@ -136,10 +136,7 @@ impl Store {
     /// [`Status::Unsupported`](crate::Status::Unsupported) for a reference to remote content, and
     /// with [`Status::Format`](crate::Status::Format) if two files have this path.
     pub fn identify(&self, node: &str) -> Result<(Format, Kind)> {
-        let current = self.0.current();
-        current
-            .and_then(|store| identify_node(&store, node))
-            .map_err(Error)
+        identify_in_store(&self.0, node).map_err(Error)
     }
 
     /// Returns the location of a node, to open it for reading. It fails as [`Store::identify`] does.

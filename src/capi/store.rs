@@ -254,7 +254,7 @@ pub unsafe extern "C" fn holdall_store_identify(
 ) -> holdall_status {
     guard_handle(borrow(store), err, |store| {
         let node = node_path(node)?;
-        let (f, k) = crate::identify::identify_node(&*store.inner.current()?, node)?;
+        let (f, k) = crate::identify::identify_in_store(&store.inner, node)?;
         put(format, format_number(f));
         put(kind, kind_number(k));
         Ok(HOLDALL_OK)

@@ -485,7 +485,12 @@ impl Folder for LocalFolder {
         let (mut files, mut folders) = (Vec::new(), vec![PathBuf::new()]);
         while let Some(folder) = folders.pop() {
             let failed = |e: std::io::Error| Error::os(self.show(folder.as_os_str()), &e);
-            for entry in fs::read_dir(self.path.join(&folder)).map_err(failed)? {
+            let entries = match fs::read_dir(self.path.join(&folder)) {
+                // a writer has removed it meanwhile
+                Err(e) if e.kind() == ErrorKind::NotFound && folder != Path::new("") => continue,
+                entries => entries.map_err(failed)?,
+            };
+            for entry in entries {
                 let entry = entry.map_err(failed)?;
                 let (kind, name) = (
                     entry.file_type().map_err(failed)?,

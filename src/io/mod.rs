@@ -12,7 +12,7 @@
 
 pub mod fd_pool;
 pub mod file;
-mod file_part;
+pub mod file_part;
 mod folder_identity;
 pub mod functions;
 pub mod journal;

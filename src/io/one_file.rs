@@ -147,6 +147,14 @@ impl Folder for OneFile {
         }
     }
 
+    fn files(&self) -> Result<Vec<OsString>> {
+        let own = OsStr::new(self.own);
+        Ok(match self.exists(own)? {
+            true => vec![own.to_owned()],
+            false => Vec::new(),
+        })
+    }
+
     fn is_foreign(&self) -> bool {
         self.folder.is_foreign()
     }

@@ -102,7 +102,19 @@ impl StoreHandle {
     pub fn locate(&self, node: &str, mode: Mode) -> Result<NodeLocation> {
         match is_writing(mode)? {
             true => self.writer()?.locate(node),
-            false => self.current()?.locate(node),
+            false => match self.find(node)? {
+                Some(location) => Ok(location),
+                None => self.current()?.locate(node),
+            },
+        }
+    }
+
+    /// Returns what to open for a node to read it, if the store is open for changes and this takes no list
+    /// of all nodes.
+    pub fn find(&self, node: &str) -> Result<Option<NodeLocation>> {
+        match &self.writer {
+            Some(writer) => writer.find_to_read(node),
+            None => Ok(None),
         }
     }
 

@@ -54,8 +54,11 @@ const MARKS: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
 pub struct Store {
     format: Format,
     root: Root,
-    /// The folder as the last commit of the CTable in it left it, if another one is in progress.
+    /// The folder as the last commit of the store, or of the CTable in it, left it, if another one is in
+    /// progress.
     view: Option<Arc<dyn Folder>>,
+    /// Whether that is one of the CTable.
+    is_table_changing: bool,
     /// All nodes by path, those inside of tables included.
     nodes: BTreeMap<String, Node>,
     /// The frame `embed.b2e`.
@@ -63,6 +66,7 @@ pub struct Store {
 }
 
 /// What holds the files of a store.
+#[derive(Clone)]
 enum Root {
     /// The path of a folder.
     Path(OsString),
@@ -105,14 +109,12 @@ pub fn is_store(folder: &Arc<dyn Folder>) -> Result<bool> {
     Ok(folder.exists(embed)? || in_view(view(folder)?)?)
 }
 
-/// Returns a folder as the last commit of the store, and of the CTable in it, left it, if another one
-/// is in progress.
+/// Returns a folder as the last commit of the CTable in it left it, if another one is in progress.
 fn view(folder: &Arc<dyn Folder>) -> Result<Option<Arc<dyn Folder>>> {
     if folder.is_store() {
         return Ok(None);
     }
-    let committed = Snapshot::read(&in_store::set(folder), |snapshot| snapshot.folder())?;
-    let table = TableFiles::new(&committed, "").container();
+    let table = TableFiles::new(folder, "").container();
     let view = Snapshot::read(&table, |snapshot| snapshot.folder())?;
     Ok((!Arc::ptr_eq(&view, folder)).then_some(view))
 }
@@ -189,6 +191,7 @@ impl Store {
             format: Format::B2e,
             root: Root::Folder(Arc::new(OneFile::new(folder.clone(), name.to_owned()))),
             view: None,
+            is_table_changing: false,
             nodes,
             embed,
         })
@@ -212,13 +215,35 @@ impl Store {
                 folder.show(OsStr::new(""))
             ));
         }
-        let view = view(folder)?;
-        let folder = view.as_ref().unwrap_or(folder);
+        if folder.is_store() {
+            return Store::load(format, root, (folder, folder), options);
+        }
+        // as one commit of the store left it
+        Snapshot::read(&in_store::set(folder), |snapshot| {
+            let committed = snapshot.folder()?;
+            let store = Store::load(format, root.clone(), (folder, &committed), options)?;
+            match snapshot.same_journal()? {
+                true => Ok(store),
+                false => Err(fail!(Busy, "{}: it is being changed", store.show(""))),
+            }
+        })
+    }
+
+    /// Opens the store in a folder, as the last commit of the store left it.
+    fn load(
+        format: Format,
+        root: Root,
+        (real, folder): (&Arc<dyn Folder>, &Arc<dyn Folder>),
+        options: &Options,
+    ) -> Result<Store> {
+        let of_table = view(folder)?;
+        let folder = of_table.as_ref().unwrap_or(folder);
         let embed = open_embed(folder, OsStr::new(EMBED), options)?;
         let mut store = Store {
             format,
             root,
-            view: view.clone(),
+            view: (!Arc::ptr_eq(folder, real)).then(|| folder.clone()),
+            is_table_changing: of_table.is_some(),
             nodes: tree::embedded_nodes(&embed)?,
             embed,
         };
@@ -328,7 +353,8 @@ impl Store {
     pub fn locate(&self, path: &str) -> Result<NodeLocation> {
         let (path, node) = self.node(path)?;
         match (&self.root, node) {
-            (Root::Path(root), Node::File(name)) if self.view.is_none() => {
+            // opening the path reads, and recovers, what the last commit of the store left
+            (Root::Path(root), Node::File(name)) if !self.is_table_changing => {
                 let mut file = root.clone();
                 file.push("/");
                 file.push(name);

@@ -2,14 +2,14 @@
 #![forbid(unsafe_code)]
 
 use super::table_files::TableFiles;
-use super::{EMBED, Node, tree};
+use super::{EMBED, Node, tree, writer};
 use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::io::journal::{Mode, Session};
 use crate::io::{Folder, locate};
 use crate::options::Options;
 use crate::superchunk::bloscpack::Repaired;
-use crate::superchunk::frame;
+use crate::superchunk::frame::{self, in_store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
@@ -26,6 +26,11 @@ pub fn repair(path: &OsStr, format: Format, options: &Options) -> Result<Repaire
         ));
     }
     let folder = locate::folder(path)?;
+    {
+        let shown = folder.show(OsStr::new(""));
+        let session = Session::open(in_store::set(&folder), shown, Mode::Append, options)?;
+        writer::tidy(&folder, session.is_durable())?;
+    }
     // until the end: a writer of a table changes several frames
     let _tables = recover_tables(&folder, options)?;
     let mut nodes = BTreeMap::new();

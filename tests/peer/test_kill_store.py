@@ -66,7 +66,10 @@ class Store:
     def theirs(self):
         kind = blosc2.EmbedStore if self.end == "b2e" else blosc2.DictStore
         store = kind(str(self.path), mode="r")
-        return {key: store[key][:].tobytes() for key in store.keys()}
+        # it takes a frame under a temporary name for a node: x.b2nd.holdall-new for /x.b2nd
+        keys = [key for key in store.keys() if not key.endswith(".b2nd")]
+        self.test.tally["python-blosc2: temporary nodes"] += len(store) - len(keys)
+        return {key: store[key][:].tobytes() for key in keys}
 
     def look(self, may_be):
         """Checks that all nodes are those of one of these states. Writes nothing."""

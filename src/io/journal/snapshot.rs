@@ -206,7 +206,10 @@ impl<'a> Snapshot<'a> {
             return Ok(folder.clone());
         };
         // it applies to the files of the folder, not to those of the view
-        let mut swapped = vec![(self.container.journal(), None)];
+        let is_here = self.container.below.is_empty();
+        let sets = self.container.sets.iter().filter(|_| is_here);
+        let own = std::iter::once(self.container).chain(sets);
+        let mut swapped: Vec<_> = own.map(|of| (of.journal(), None)).collect();
         let mut in_place = BTreeMap::new();
         for e in &hot.entries {
             check_swapped_files(&**folder, hot, e)?;

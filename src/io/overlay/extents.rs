@@ -118,6 +118,15 @@ impl Changed {
         }
     }
 
+    /// Returns what a file that has the first bytes of this one leaves out: what its writer has not
+    /// committed.
+    pub fn after(mut self, file: &dyn File) -> Option<Changed> {
+        let (size, stamp) = (file.size().ok()?, file.stamp().ok()?);
+        self.remove(0, size);
+        (self.base, self.found) = (size, (size, stamp));
+        (self.size > size).then_some(self)
+    }
+
     /// Removes a range from the extents.
     pub fn remove(&mut self, from: u64, to: u64) {
         let begun: Vec<_> = self

@@ -352,6 +352,15 @@ impl Folder for Overlay {
         Ok(())
     }
 
+    fn files(&self) -> Result<Vec<OsString>> {
+        let mut files = self.base().files()?;
+        let names = lock(&self.names);
+        files.retain(|name| !names.files.contains_key(name));
+        let here = names.files.iter().filter(|(_, node)| node.is_some());
+        files.extend(here.map(|(name, _)| name.clone()));
+        Ok(files)
+    }
+
     fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
         let is_new = lock(&self.names).folders.get(name) == Some(&true);
         let mut found = match self.base().list(name) {

@@ -10,9 +10,11 @@ use super::{Node, Overlay, Real, lock};
 use crate::alloc;
 use crate::error::Result;
 use crate::io::journal::{
-    Change, MAX_RANGES, NEW, PART, SAMPLE_BYTES, Sample, Session, already_exists, changed_by_others,
+    Change, MAX_RANGES, NEW, PART, SAMPLE_BYTES, SUFFIX, Sample, Session, already_exists,
+    changed_by_others,
 };
 use crate::io::{self, Access, File, Folder, beside, parent};
+use crate::os::OsStrExt;
 use crate::slice::SliceExt;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -25,6 +27,8 @@ use std::sync::atomic::Ordering;
 const PIECE: usize = 1 << 20;
 /// Part of the names of files that this library writes beside a container.
 const OWN: &str = ".holdall-";
+/// Maximum number of files that are open while they are changed in place.
+const MAX_OPEN: usize = 200;
 /// Maximum number of samples of one file.
 const MAX_SAMPLES: usize = 8;
 
@@ -56,7 +60,10 @@ impl Differences {
                 .as_ref()
                 .is_none_or(|changed| changed.overwritten().len() <= MAX_RANGES)
         };
-        self.replaced.is_empty() && self.removed.is_empty() && self.changed.iter().all(few)
+        self.replaced.is_empty()
+            && self.removed.is_empty()
+            && self.changed.len() <= MAX_OPEN
+            && self.changed.iter().all(few)
     }
 }
 
@@ -81,6 +88,26 @@ impl Overlay {
         Ok(names.chain(found.removed).collect())
     }
 
+    /// Returns whether a file belongs to a container that has not committed it here.
+    pub fn is_uncommitted(&self, name: &OsStr) -> Result<bool> {
+        Ok(is_temporary(name) && !self.base().exists(name)?)
+    }
+
+    /// Returns whether the content of a file differs.
+    pub fn is_changed(&self, name: &OsStr) -> bool {
+        let names = lock(&self.names);
+        let node = names.files.get(name).and_then(Option::as_ref);
+        node.is_some_and(|node| node.is_changed())
+    }
+
+    /// Returns the journal of a container whose commit in the overlay failed half-way.
+    pub fn unfinished(&self) -> Result<Option<OsString>> {
+        let names = lock(&self.names);
+        let mut files = names.files.iter().filter(|(_, node)| node.is_some());
+        let journal = files.find(|(name, _)| name.as_bytes().ends_with(SUFFIX.as_bytes()));
+        Ok(journal.map(|(name, _)| name.clone()))
+    }
+
     /// Commits all changes of files to the real folder, which is that of the session. After a failure
     /// the changes are still there, unless the session is broken. Open files remain usable.
     pub fn publish(&self, session: &Session) -> Result<()> {
@@ -98,7 +125,6 @@ impl Overlay {
                 }
             })?;
             self.finish(&found, found.is_in_place());
-            lock(&self.names).folders.retain(|_, exists| !*exists);
         }
         self.remove_real_folders(&found.removed);
         Ok(())
@@ -351,18 +377,31 @@ impl Overlay {
         let base = self.base();
         let all = found.changed.iter().map(|both| (both, is_in_place));
         let others = found.new.iter().chain(&found.replaced);
+        let mut names = lock(&self.names);
         for ((name, node), is_same) in all.chain(others.map(|both| (both, false))) {
+            // beside the list of names and that of the differences
+            let has_handles = Arc::strong_count(node) > 2;
+            if !has_handles {
+                names.files.remove(name);
+                continue;
+            }
             if !is_same {
                 // a handle reports that the file is missing
                 let access = self.access(Access::Write);
+                let published = base.open(name, access).ok();
+                let mut changed = lock(&node.changed);
+                *changed = match (changed.take(), &published) {
+                    (Some(all), Some(file)) => all.after(&**file),
+                    _ => None,
+                };
                 *lock(&node.real) = Real {
                     name: Some(name.clone()),
-                    published: base.open(name, access).ok(),
+                    published,
                 };
+                continue;
             }
             *lock(&node.changed) = None;
         }
-        let mut names = lock(&self.names);
         names.files.retain(|_, node| node.is_some());
         if !names.files.values().flatten().any(|node| node.is_changed()) {
             self.space.clear();
@@ -371,14 +410,18 @@ impl Overlay {
 
     /// Removes the folders that were removed here, and those of removed files, if they are empty.
     fn remove_real_folders(&self, removed: &[OsString]) {
-        let gone = std::mem::take(&mut lock(&self.names).folders);
-        let gone = gone
-            .into_iter()
-            .filter(|(_, exists)| !*exists)
-            .map(|(name, _)| name);
-        let folders: BTreeSet<OsString> = gone.chain(folders_of(removed.iter())).collect();
+        let base = self.base();
+        let is_real = |name: &OsString| base.exists(name).unwrap_or(false);
+        let mut folders = folders_of(removed.iter());
+        lock(&self.names).folders.retain(|name, exists| {
+            if !*exists {
+                folders.insert(name.clone());
+            }
+            // those of containers without a commit exist here only
+            *exists && !is_real(name)
+        });
         for folder in folders.into_iter().rev().filter(|name| !name.is_empty()) {
-            let _ = self.base().remove_folder(&folder);
+            let _ = base.remove_folder(&folder);
         }
     }
 }

@@ -4,10 +4,10 @@
 use super::{StoreWriter, embedded_writer};
 use crate::error::{Result, fail};
 use crate::format::Format;
-use crate::io;
+use crate::io::file_part::FilePart;
 use crate::io::journal::NEW;
 use crate::io::zip::{ZipFolder, ZipWriter};
-use crate::io::{Access, beside};
+use crate::io::{Access, File, Folder, beside};
 use crate::json::Value;
 use crate::options::Options;
 use crate::os::OsStrExt;
@@ -26,7 +26,15 @@ impl StoreWriter {
         if !self.is_new && self.overlay.changes() == self.committed_changes {
             return Ok(false);
         }
+        if let Some(journal) = self.overlay.unfinished()? {
+            return Err(fail!(
+                State,
+                "{}: a commit of this node failed half-way; open the store again",
+                self.overlay.show(&journal)
+            ));
+        }
         let names = self.overlay.changed_names()?;
+        let lists_others = !names.is_empty() || self.overlay.is_changed(OsStr::new(EMBED));
         if names
             .iter()
             .any(|name| name.as_bytes().ends_with(META.as_bytes()))
@@ -41,7 +49,7 @@ impl StoreWriter {
             _ => self.replace_frame()?,
         }
         (self.is_new, self.committed_changes) = (false, changes);
-        Ok(!names.is_empty())
+        Ok(lists_others)
     }
 
     /// Lists the tables in the metalayer that python-blosc2 reads.
@@ -123,22 +131,45 @@ impl StoreWriter {
     }
 
     /// Writes all files, the largest first and `embed.b2e` last, as python-blosc2 does.
-    pub(super) fn write_archive(&self, to: &dyn io::File) -> Result<()> {
+    pub(super) fn write_archive(&self, to: &dyn File) -> Result<()> {
         let folder = self.folder();
         let mut files = Vec::new();
         for name in folder.files()? {
-            let Some(text) = name.to_str().filter(|text| !text.contains(".holdall-")) else {
+            if self.overlay.is_uncommitted(&name)? {
                 continue;
+            }
+            let Some(text) = name.to_str() else {
+                return Err(fail!(
+                    Unsupported,
+                    "{}: a name that is not UTF-8",
+                    folder.show(&name)
+                ));
             };
-            let size = folder.open(&name, Access::Read)?.size()?;
-            files.push((text == EMBED, std::cmp::Reverse(size), text.to_owned()));
+            let content = committed(&folder, &name)?;
+            let size = std::cmp::Reverse(content.size()?);
+            files.push((text == EMBED, size, text.to_owned()));
         }
         files.sort_unstable();
         let mut archive = ZipWriter::new(to);
         for (.., name) in files {
-            let content = folder.open(OsStr::new(&name), Access::Read)?;
+            let content = committed(&folder, OsStr::new(&name))?;
             archive.add(&name, &*content)?;
         }
         archive.finish()
+    }
+}
+
+/// Opens a file without the bytes after its frame, which its writer has not committed.
+pub fn committed(folder: &Arc<dyn Folder>, name: &OsStr) -> Result<Arc<dyn File>> {
+    let file = folder.open(name, Access::Read)?;
+    // other files of an archive are no frames
+    let header = frame::header_in(folder, name, &Options::new());
+    let frame = header
+        .ok()
+        .flatten()
+        .map_or(u64::MAX, |header| header.frame_len);
+    match file.size()? > frame {
+        true => Ok(Arc::new(FilePart::new(file, folder.show(name), 0..frame))),
+        false => Ok(file),
     }
 }

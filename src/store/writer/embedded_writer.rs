@@ -1,13 +1,14 @@
 //! Writes the frame of a `.b2e` store: its content is the frames of all nodes, one after the other.
 #![forbid(unsafe_code)]
 
+use super::commit::committed;
 use super::open::new_embed;
 use crate::alloc;
 use crate::array::msgpack_json::from_json;
 use crate::error::Result;
+use crate::io::Folder;
 use crate::io::journal::Session;
 use crate::io::one_file::OneFile;
-use crate::io::{Access, Folder};
 use crate::json::Value;
 use crate::options::Options;
 use crate::slice::SliceExt;
@@ -76,7 +77,7 @@ fn append(frame: &mut Frame, store: &Store, path: &str) -> Result<u64> {
     let NodeLocation::Folder(folder) = store.locate_in(path)? else {
         return Ok(0);
     };
-    let file = folder.open(OsStr::new(""), Access::Read)?;
+    let file = committed(&folder, OsStr::new(""))?;
     let size = file.size()?;
     let mut piece = alloc::zeroed(PIECE)?;
     let mut done = 0;

@@ -16,6 +16,8 @@ mod nodes;
 mod open;
 mod table_location;
 
+pub use open::tidy;
+
 use crate::error::Result;
 use crate::format::Format;
 use crate::io::Folder;
@@ -59,12 +61,12 @@ impl StoreWriter {
     /// Returns the store as the next commit will have it: with the changes that nodes have committed.
     pub fn view(&self) -> Result<Store> {
         let folder = self.folder();
-        Store::in_folder(
-            self.format,
-            Root::Folder(folder.clone()),
-            &folder,
-            &self.options,
-        )
+        let root = Root::Folder(folder.clone());
+        let mut store = Store::in_folder(self.format, root, &folder, &self.options)?;
+        // new ones are listed by the next commit
+        let tables = store.found_tables(&self.options)?;
+        store.nodes.extend(tables);
+        Ok(store)
     }
 }
 

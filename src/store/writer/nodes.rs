@@ -19,6 +19,18 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, PoisonError};
 
+/// What a new node would meet.
+enum Occupant {
+    None,
+    /// A file of this path.
+    File(OsString),
+    /// Another node, a group, or what only a list of all nodes shows.
+    Other,
+}
+
+/// Maximum number of steps in the path of a new node: folders are listed to a certain depth.
+const MAX_STEPS: usize = 48;
+
 impl StoreWriter {
     /// Returns what to open for an existing node, to read or change it.
     pub fn locate(&self, node: &str) -> Result<NodeLocation> {
@@ -42,6 +54,18 @@ impl StoreWriter {
             )),
             Node::Reference(_) | Node::Ambiguous(..) => store.locate(path),
         }
+    }
+
+    /// Returns what to open for a node to read it, if it is clear without a list of all nodes.
+    pub fn find_to_read(&self, node: &str) -> Result<Option<NodeLocation>> {
+        self.session.check()?;
+        Ok(match self.find(node)? {
+            Some(Node::File(name)) => {
+                let file = OneFile::new(self.folder(), name);
+                Some(NodeLocation::Folder(Arc::new(file)))
+            }
+            _ => None,
+        })
     }
 
     /// Returns the node of a path if it is clear without a list of all nodes.
@@ -106,11 +130,15 @@ impl StoreWriter {
                 ));
             }
         };
-        if !self.is_free(&path)? {
-            let store = self.view()?;
-            self.refuse_occupied(&store, &path, kind)?;
-            if let Ok((path, Node::Embedded(_))) = store.node(&path) {
-                return self.give_file(&store, path);
+        match self.occupant(&path)? {
+            Occupant::None => {}
+            Occupant::File(name) if is_kind(&name, kind) => return Ok(self.file(&name)),
+            Occupant::File(_) | Occupant::Other => {
+                let store = self.view()?;
+                self.refuse_occupied(&store, &path, kind)?;
+                if let Ok((path, Node::Embedded(_))) = store.node(&path) {
+                    return self.give_file(&store, path);
+                }
             }
         }
         if kind == Kind::Table {
@@ -122,29 +150,43 @@ impl StoreWriter {
         Ok(self.file(OsStr::new(&file)))
     }
 
-    /// Returns whether it is clear, without a list of all nodes, that a new node meets no other one.
-    fn is_free(&self, path: &str) -> Result<bool> {
-        if self.is_there(META)? {
-            return Ok(false);
-        }
+    /// Returns what a new node would meet, as far as that is clear without a list of all nodes.
+    fn occupant(&self, path: &str) -> Result<Occupant> {
         let embedded = self.embedded()?;
-        let above = path.match_indices('/').skip(1).map(|(at, _)| &path[..at]);
-        for step in above.chain([path]) {
+        let is_node = |step: &str| -> Result<bool> {
             let file = step.trim_start_matches('/');
-            let is_node = embedded.contains_key(step)
+            Ok(embedded.contains_key(step)
                 || !self.files_of(file)?.is_empty()
-                || self.is_there(&format!("{file}/{META}"))?;
-            if is_node {
-                return Ok(false);
-            }
-        }
+                || self.is_there(&format!("{file}/{META}"))?)
+        };
+        let own = path.trim_start_matches('/');
         let group = format!("{path}/");
-        let below = OsStr::new(path.trim_start_matches('/'));
-        let is_group = embedded
-            .range(group.clone()..)
+        let mut below = embedded.range(group.clone()..);
+        let is_group = below
             .next()
             .is_some_and(|(other, _)| other.starts_with(&group));
-        Ok(!is_group && self.overlay.list(below).unwrap_or_default().is_empty())
+        if is_group || self.is_there(META)? || embedded.contains_key(path) {
+            return Ok(Occupant::Other);
+        }
+        for (at, _) in path.match_indices('/').skip(1) {
+            if is_node(path.get(..at).unwrap_or_default())? {
+                return Ok(Occupant::Other);
+            }
+        }
+        // also a folder that is empty
+        if !self
+            .overlay
+            .list(OsStr::new(own))
+            .unwrap_or_default()
+            .is_empty()
+        {
+            return Ok(Occupant::Other);
+        }
+        Ok(match &self.files_of(own)?[..] {
+            [] => Occupant::None,
+            [name] => Occupant::File(name.clone()),
+            _ => Occupant::Other,
+        })
     }
 
     /// Returns an error if a new node would be above or below another one, or if another kind of node
@@ -164,15 +206,11 @@ impl StoreWriter {
         }
         for (other, node) in store.nodes() {
             if other == path {
-                let ends = |end: &str| match node {
-                    Node::File(name) => name.as_bytes().ends_with(end.as_bytes()),
-                    Node::Embedded(_) => true,
-                    _ => false,
-                };
-                let fits = match kind {
-                    Kind::Table => *node == Node::Table,
-                    Kind::Array => ends(".b2nd"),
-                    _ => ends(".b2f"),
+                let fits = match node {
+                    Node::File(name) => is_kind(name, kind),
+                    Node::Embedded(_) => kind != Kind::Table,
+                    Node::Table => kind == Kind::Table,
+                    Node::Reference(_) | Node::Ambiguous(..) => false,
                 };
                 if !fits {
                     return exists(path, "another kind of node has this path");
@@ -307,6 +345,16 @@ impl StoreWriter {
     }
 }
 
+/// Returns whether a file is one of a node of this kind.
+fn is_kind(name: &OsStr, kind: Kind) -> bool {
+    let end: &[u8] = match kind {
+        Kind::Array => b".b2nd",
+        Kind::Schunk => b".b2f",
+        _ => return false,
+    };
+    name.as_bytes().ends_with(end)
+}
+
 /// Returns the path of a new node with a slash at its beginning.
 fn check_path(node: &str) -> Result<String> {
     let steps: Vec<&str> = node.strip_prefix('/').unwrap_or(node).split('/').collect();
@@ -320,6 +368,13 @@ fn check_path(node: &str) -> Result<String> {
         return Err(fail!(
             Argument,
             "node {node:?}: the step {step:?} is no name (expected one without backslash, \".holdall-\" and \".tmp\")"
+        ));
+    }
+    if steps.len() > MAX_STEPS {
+        return Err(fail!(
+            Limit,
+            "node {node:?}: {} steps (expected at most {MAX_STEPS})",
+            steps.len()
         ));
     }
     if steps == ["embed"] {

@@ -6,13 +6,16 @@ use crate::array::msgpack_json::from_json;
 use crate::blosc::{Codec, Params, Target};
 use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
-use crate::io::journal::{Container, Mode as SessionMode, NEW, PART, Session, already_exists};
+use crate::io::journal::{
+    Container, Mode as SessionMode, NEW, PART, SUFFIX, Session, already_exists, recover_and_clean,
+};
 use crate::io::memory_files::MemoryFiles;
 use crate::io::overlay::{Overlay, Purpose, ScratchSpace};
 use crate::io::zip::ZipFolder;
 use crate::io::{Folder, locate, parent};
 use crate::options::Options;
 use crate::os::OsStrExt;
+use crate::store::table_files::TableFiles;
 use crate::store::{EMBED, open_archive, tree};
 use crate::superchunk::bloscpack::Mode;
 use crate::superchunk::frame::{Frame, NewFrame, in_store};
@@ -78,7 +81,8 @@ impl StoreLocation {
     }
 
     fn show(&self) -> String {
-        self.folder.show(&self.name)
+        let shown = self.folder.show(&self.name);
+        shown.trim_end_matches('/').to_owned()
     }
 
     /// Takes the lock, and recovers the store.
@@ -153,7 +157,7 @@ impl StoreWriter {
     fn open_at(location: StoreLocation, options: &Options) -> Result<StoreWriter> {
         let session = location.open_session(SessionMode::Append, options)?;
         if location.format == Format::B2d {
-            tidy(&location.folder)?;
+            tidy(&location.folder, session.is_durable())?;
         }
         let writer = location.open(location.files()?, session, false, options);
         // reports what is wrong with it
@@ -224,7 +228,7 @@ impl StoreWriter {
             .for_each(|above| session.created_in(above));
         let files = match location.format {
             Format::B2d => {
-                tidy(&location.folder)?;
+                tidy(&location.folder, session.is_durable())?;
                 refuse_existing(&location.folder, mode)?;
                 location.folder.clone()
             }
@@ -311,9 +315,24 @@ fn refuse_existing(folder: &Arc<dyn Folder>, mode: Mode) -> Result<()> {
     }
 }
 
-/// Removes the temporary files of an interrupted writer.
-fn tidy(folder: &Arc<dyn Folder>) -> Result<()> {
+/// Recovers the nodes that interrupted writers were changing, and removes the temporary files that they
+/// left. Must be called under the lock of the store, which excludes such writers.
+pub fn tidy(folder: &Arc<dyn Folder>, is_durable: bool) -> Result<()> {
     let set = in_store::set(folder);
+    for name in folder.files()? {
+        let bytes = name.as_bytes();
+        if let Some(stem) = bytes.strip_suffix(SUFFIX.as_bytes()) {
+            let stem = OsStr::from_bytes(stem);
+            let of_table = name.to_str().and_then(TableFiles::root_of);
+            let container = match of_table {
+                Some(root) => TableFiles::new(folder, root).container(),
+                None => Container::new(folder, stem, &[""]),
+            };
+            if of_table.is_some() || set.has(stem) {
+                recover_and_clean(&container, is_durable)?;
+            }
+        }
+    }
     for name in folder.files()? {
         let bytes = name.as_bytes();
         let mut ends = [NEW, PART].into_iter();
