@@ -79,8 +79,7 @@ impl Scratch {
         os::write_all_at(&self.file, src, at).map_err(|e| self.failed(&e))
     }
 
-    /// Reads bytes from an offset.
-    pub fn read(&self, mut at: u64, mut dst: &mut [u8]) -> Result<()> {
+    fn read(&self, mut at: u64, mut dst: &mut [u8]) -> Result<()> {
         while !dst.is_empty() {
             let n = os::read_at(&self.file, dst, at).map_err(|e| self.failed(&e))?;
             if n == 0 {
@@ -103,6 +102,8 @@ pub struct Changed {
     pub changes: u64,
     /// Length and change stamp of the real file before the first change.
     pub found: (u64, u64),
+    /// The scratch file that has the written ranges; none before the first.
+    scratch: Option<Arc<Scratch>>,
 }
 
 impl Changed {
@@ -115,6 +116,7 @@ impl Changed {
             base,
             extents: BTreeMap::new(),
             changes: 0,
+            scratch: None,
         }
     }
 
@@ -155,8 +157,26 @@ impl Changed {
             .map(|(from, (n, scratch))| (*from, *n, *scratch))
     }
 
+    /// Returns the scratch file of this file. It stays the same when that of the space is given up.
+    fn scratch_of(&mut self, space: &ScratchSpace) -> Result<Arc<Scratch>> {
+        if let Some(scratch) = &self.scratch {
+            return Ok(scratch.clone());
+        }
+        let scratch = space.scratch()?;
+        Ok(self.scratch.insert(scratch).clone())
+    }
+
+    /// Reads bytes that were written, from an offset of the scratch file.
+    pub fn read_written(&self, at: u64, dst: &mut [u8]) -> Result<()> {
+        match &self.scratch {
+            Some(scratch) => scratch.read(at, dst),
+            None => Err(fail!(State, "{SCRATCH}: nothing was written")),
+        }
+    }
+
     /// Writes bytes at an offset.
-    pub fn write(&mut self, at: u64, src: &[u8], scratch: &Scratch) -> Result<()> {
+    pub fn write(&mut self, at: u64, src: &[u8], space: &ScratchSpace) -> Result<()> {
+        let scratch = self.scratch_of(space)?;
         let n = src.len() as u64;
         let Some(end) = at.checked_add(n).filter(|end| *end <= i64::MAX as u64) else {
             return Err(fail!(
@@ -183,13 +203,7 @@ impl Changed {
     }
 
     /// Reads bytes from an offset. Returns how many, fewer only at the end.
-    pub fn read(
-        &self,
-        at: u64,
-        dst: &mut [u8],
-        base: Option<&dyn File>,
-        scratch: impl FnOnce() -> Result<Arc<Scratch>>,
-    ) -> Result<usize> {
+    pub fn read(&self, at: u64, dst: &mut [u8], base: Option<&dyn File>) -> Result<usize> {
         let end = self.size.min(at.saturating_add(dst.len() as u64));
         let n = end.saturating_sub(at) as usize;
         let dst = dst.at_mut(..n)?;
@@ -209,11 +223,10 @@ impl Changed {
         if over.is_empty() {
             return Ok(n);
         }
-        let scratch = scratch()?;
         for (from, (n, to)) in over {
             let (begin, stop) = (at.max(*from), end.min(from + n));
             let part = dst.at_mut((begin - at) as usize..(stop - at) as usize)?;
-            scratch.read(to + (begin - from), part)?;
+            self.read_written(to + (begin - from), part)?;
         }
         Ok(n)
     }

@@ -488,16 +488,14 @@ impl File for OverlayFile {
             return self.real()?.read_at(at, dst);
         };
         let base = self.real().ok();
-        changed.read(at, dst, base.as_deref(), || self.space.scratch())
+        changed.read(at, dst, base.as_deref())
     }
 
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
-        let scratch = self.space.scratch()?;
         if src.is_empty() {
-            Ok(())
-        } else {
-            self.change(|changed| changed.write(at, src, &scratch))
+            return Ok(());
         }
+        self.change(|changed| changed.write(at, src, &self.space))
     }
 
     fn set_size(&self, size: u64) -> Result<()> {

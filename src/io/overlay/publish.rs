@@ -301,13 +301,12 @@ impl Overlay {
             of.file.set_size(changed.base)?;
         }
         of.file.set_size(changed.size)?;
-        let scratch = self.space.scratch()?;
         let mut piece = alloc::zeroed(PIECE)?;
         for (at, (n, from)) in changed.extents.iter().rev() {
             let mut done = 0;
             while done < *n {
                 let part = piece.at_mut(..(n - done).min(PIECE as u64) as usize)?;
-                scratch.read(from + done, part)?;
+                changed.read_written(from + done, part)?;
                 of.file.write_at(at + done, part)?;
                 done += part.len() as u64;
             }
