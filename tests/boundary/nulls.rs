@@ -261,6 +261,8 @@ fn functions_that_cannot_fail() {
         holdall_store_close(no());
         holdall_store_node_count(no());
         holdall_store_node_path(no(), no());
+        holdall_values_items(no());
+        holdall_values_free(no());
     }
 }
 
