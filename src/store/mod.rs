@@ -353,12 +353,16 @@ impl Store {
     pub fn locate(&self, path: &str) -> Result<NodeLocation> {
         let (path, node) = self.node(path)?;
         match (&self.root, node) {
-            // opening the path reads, and recovers, what the last commit of the store left
             (Root::Path(root), Node::File(name)) if !self.is_table_changing => {
                 let mut file = root.clone();
                 file.push("/");
                 file.push(name);
-                Ok(NodeLocation::Path(file))
+                // opening the path reads, and recovers, what the last commit of the store left; a new
+                // file may have another name yet
+                match self.view.is_none() || locate::exists(&file) {
+                    true => Ok(NodeLocation::Path(file)),
+                    false => self.locate_in(path),
+                }
             }
             _ => self.locate_in(path),
         }

@@ -22,6 +22,7 @@ BEFORE = {
     "Array.refresh": 'array = holdall.Array("data.b2nd")',
     "Array.set_fill_value": 'array = holdall.Array.create("a.bcolz", 3, "i4", "bcolz")',
     "Array.set_meta_file": 'array = holdall.Array.create("a.blz", 3, "i4", "blz")',
+    "Array.values": 'holdall.Table.from_arrow("people.b2d", pyarrow.table({"name": ["Ada", None]})).close()',
     "Schunk.append_raw": 'other = holdall.Schunk("data.blp")',
     "Schunk.read_raw": 'other = holdall.Schunk.create("other.blp", typesize=4)',
     "Schunk.refresh": 'schunk = holdall.Schunk("data.blp")',
