@@ -7,16 +7,16 @@ use crate::store::StoreHandle;
 use crate::superchunk::bloscpack::Mode;
 use std::ffi::OsStr;
 
-/// A store of python-blosc2: a tree of arrays, superchunks and tables, its nodes, in a folder (`.b2d`), a
-/// zip archive (`.b2z`) or a frame (`.b2e`).
+/// A store of python-blosc2: a tree of arrays, superchunks and tables, its nodes, in a folder
+/// (`.b2d`), a zip archive (`.b2z`) or a frame (`.b2e`).
 ///
 /// The path of a node begins with a slash. [`Array::open`](crate::Array::open),
 /// [`Schunk::open`](crate::Schunk::open) and [`Table::open`](crate::Table::open) accept what
-/// [`Store::node`] returns, and also paths such as `x.b2z/group/a`. A node `__vlmeta__` is a superchunk
-/// with the attributes of its group.
+/// [`Store::node`] returns, and also paths such as `x.b2z/group/a`. A node `__vlmeta__` is a
+/// superchunk with the attributes of its group.
 ///
-/// All methods may be called from several threads. While a node is open for changes, no other thread may
-/// use the store.
+/// All methods may be called from several threads. While a node is open for changes, no other
+/// thread may use the store.
 ///
 /// ```no_run
 /// use holdall::{Array, Kind, Store};
@@ -62,17 +62,17 @@ impl Store {
 
     /// Opens a store for reading. It lists the nodes once: open it again to find later ones.
     ///
-    /// It fails with [`Status::Format`](crate::Status::Format) if there is no store, or if members of
-    /// an archive overlap or lead out of it.
+    /// It fails with [`Status::Format`](crate::Status::Format) if there is no store, or if members
+    /// of an archive overlap or lead out of it.
     pub fn open_with(location: impl Into<Location>, options: &Options) -> Result<Store> {
         Store::open_as(location.into(), Mode::Read, options)
     }
 
-    /// Opens a store to change several nodes in one commit. It excludes other writers of the store and
-    /// of its nodes.
+    /// Opens a store to change several nodes in one commit. It excludes other writers of the store
+    /// and of its nodes.
     ///
-    /// It fails as [`Store::open_with`] does, and with [`Status::Busy`](crate::Status::Busy) if another
-    /// writer has the store or a node open.
+    /// It fails as [`Store::open_with`] does, and with [`Status::Busy`](crate::Status::Busy) if
+    /// another writer has the store or a node open.
     pub fn open_for_writing(location: impl Into<Location>, options: &Options) -> Result<Store> {
         Store::open_as(location.into(), Mode::Append, options)
     }
@@ -87,8 +87,8 @@ impl Store {
     /// Creates a store, which exists from its first commit on. It fails with
     /// [`Status::Exists`](crate::Status::Exists) if something is there.
     ///
-    /// `format` is [`Format::B2d`], [`Format::B2z`] or [`Format::B2e`]; `None`: by the end of the path,
-    /// with which it must agree.
+    /// `format` is [`Format::B2d`], [`Format::B2z`] or [`Format::B2e`]; `None`: by the end of the
+    /// path, with which it must agree.
     pub fn create(
         location: impl Into<Location>,
         format: impl Into<Option<Format>>,
@@ -123,8 +123,8 @@ impl Store {
         self.0.committed().format()
     }
 
-    /// Returns the paths of all nodes when the store was opened, or after its last commit, in order. A
-    /// table is one node.
+    /// Returns the paths of all nodes when the store was opened, or after its last commit, in
+    /// order. A table is one node.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
         self.0.committed().nodes().map(|(path, _)| path)
     }
@@ -139,28 +139,29 @@ impl Store {
         identify_in_store(&self.0, node).map_err(Error)
     }
 
-    /// Returns the location of a node, to open it for reading. It fails as [`Store::identify`] does.
+    /// Returns the location of a node, to open it for reading. It fails as [`Store::identify`]
+    /// does.
     pub fn node(&self, node: &str) -> Result<Location> {
         Location::node(&self.0, node).map_err(Error)
     }
 
-    /// Returns the location of a node, to open it for changes: what the node commits is part of the next
-    /// commit of the store.
+    /// Returns the location of a node, to open it for changes: what the node commits is part of the
+    /// next commit of the store.
     ///
-    /// It fails as [`Store::identify`] does, and with [`Status::State`](crate::Status::State) if the
-    /// store was opened for reading.
+    /// It fails as [`Store::identify`] does, and with [`Status::State`](crate::Status::State) if
+    /// the store was opened for reading.
     pub fn node_for_writing(&self, node: &str) -> Result<Location> {
         let location = self.0.locate(node, Mode::Append);
         location.map(Location::of_node).map_err(Error)
     }
 
-    /// Returns the location at which a node of this kind is created, as a copy, or replaced: an array
-    /// ([`Format::B2nd`]), a superchunk ([`Format::B2Frame`]) or a table ([`Format::CTable`]). Groups of
-    /// the path need not exist.
+    /// Returns the location at which a node of this kind is created, as a copy, or replaced: an
+    /// array ([`Format::B2nd`]), a superchunk ([`Format::B2Frame`]) or a table
+    /// ([`Format::CTable`]). Groups of the path need not exist.
     ///
-    /// It fails with [`Status::Exists`](crate::Status::Exists) if a node of another kind has this path,
-    /// or a table is above or below it; with [`Status::Argument`](crate::Status::Argument) if a step of
-    /// the path is `""` or `".."`, for example; with
+    /// It fails with [`Status::Exists`](crate::Status::Exists) if a node of another kind has this
+    /// path, or a table is above or below it; with [`Status::Argument`](crate::Status::Argument) if
+    /// a step of the path is `""` or `".."`, for example; with
     /// [`Status::Unsupported`](crate::Status::Unsupported) for a table in a `.b2e` store.
     pub fn new_node(&self, node: &str, kind: Kind) -> Result<Location> {
         let location = self.0.locate_new(node, kind);
@@ -170,8 +171,8 @@ impl Store {
     /// Copies all nodes, as they are stored, to a new store of another or the same format, which is
     /// complete or absent. `format`: as for [`Store::create`].
     ///
-    /// It fails as that does, and with [`Status::Unsupported`](crate::Status::Unsupported) for a table that
-    /// would be in a `.b2e` store. References to remote content remain references.
+    /// It fails as that does, and with [`Status::Unsupported`](crate::Status::Unsupported) for a
+    /// table that would be in a `.b2e` store. References to remote content remain references.
     pub fn copy_to(
         &self,
         location: impl Into<Location>,
@@ -202,7 +203,8 @@ impl Store {
         location.with_target(|to| self.0.copy(to, mode, format, options))
     }
 
-    /// Removes a node, or a group with all its nodes, with the next commit. No handle of it may be open.
+    /// Removes a node, or a group with all its nodes, with the next commit. No handle of it may be
+    /// open.
     ///
     /// It fails with [`Status::Missing`](crate::Status::Missing) if there is no such node.
     pub fn remove(&mut self, node: &str) -> Result<()> {
@@ -210,11 +212,12 @@ impl Store {
     }
 
     /// Commits the changes that nodes have committed, and removals: all of them become visible and
-    /// durable in one step. What a node has not committed stays pending in its handle. An archive or a
-    /// frame is written again.
+    /// durable in one step. What a node has not committed stays pending in its handle. An archive
+    /// or a frame is written again.
     ///
-    /// It fails with [`Status::State`](crate::Status::State) if another program has changed a node, and
-    /// with [`Status::Unsupported`](crate::Status::Unsupported) if a node was created in another format.
+    /// It fails with [`Status::State`](crate::Status::State) if another program has changed a node,
+    /// and with [`Status::Unsupported`](crate::Status::Unsupported) if a node was created in
+    /// another format.
     pub fn commit(&mut self) -> Result<()> {
         self.0.commit().map_err(Error)
     }

@@ -1,4 +1,4 @@
-//! Locks of names within this process: of files in memory, and of those that an overlay holds.
+//! Locks of names in one process: of files in memory, and of the names that an overlay holds.
 #![forbid(unsafe_code)]
 
 use super::lock::{self, Lock};

@@ -109,8 +109,8 @@ impl StoreHandle {
         }
     }
 
-    /// Returns what to open for a node to read it, if the store is open for changes and this takes no list
-    /// of all nodes.
+    /// Returns what to open for a node to read it, if the store is open for changes and this takes
+    /// no list of all nodes.
     pub fn find(&self, node: &str) -> Result<Option<NodeLocation>> {
         match &self.writer {
             Some(writer) => writer.find_to_read(node),

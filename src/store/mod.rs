@@ -54,8 +54,8 @@ const MARKS: [&str; 3] = ["b2embed", "b2dict", "b2tree"];
 pub struct Store {
     format: Format,
     root: Root,
-    /// The folder as the last commit of the store, or of the CTable in it, left it, if another one is in
-    /// progress.
+    /// The folder as the last commit of the store, or of the CTable in it, left it, if another one
+    /// is in progress.
     view: Option<Arc<dyn Folder>>,
     /// Whether that is one of the CTable.
     is_table_changing: bool,
@@ -314,8 +314,8 @@ impl Store {
         })
     }
 
-    /// Returns the paths of all nodes that are files, those inside of tables included, with the names
-    /// of the files.
+    /// Returns the paths of all nodes that are files, those inside of tables included, with the
+    /// names of the files.
     pub fn files(&self) -> impl Iterator<Item = (&str, &OsStr)> {
         self.nodes.iter().filter_map(|(path, node)| match node {
             Node::File(name) => Some((path.as_str(), name.as_os_str())),

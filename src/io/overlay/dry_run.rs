@@ -1,7 +1,7 @@
 //! Dry runs: during a dry run, the changes that a thread makes to folders go to overlays.
 //!
-//! Every folder that [`locate`](crate::io::locate) returns during a dry run is an overlay of the real
-//! one.
+//! Every folder that [`locate`](crate::io::locate) returns during a dry run is an overlay of the
+//! real one.
 #![forbid(unsafe_code)]
 
 use super::extents::ScratchSpace;

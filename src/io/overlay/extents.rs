@@ -16,8 +16,8 @@ use super::lock;
 /// Bit set in the identity of files that exist in an overlay only.
 pub const NEW: u64 = 1 << 63;
 
-/// What the overlays of one dry run, or of one commit, share: the scratch file, and the identities of
-/// new files.
+/// What the overlays of one dry run, or of one commit, share: the scratch file, and the identities
+/// of new files.
 pub struct ScratchSpace {
     /// The scratch file is created on the file system of this folder, if possible.
     folder: PathBuf,

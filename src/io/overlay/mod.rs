@@ -3,9 +3,9 @@
 //! - [`DryRun`]: the changes are dropped.
 //! - [`publish`]: the changes of a folder become one commit.
 //!
-//! An overlay opens the real files but never writes to them. Written bytes go to one unnamed scratch
-//! file, which bounds memory use. An extent map per file records which ranges were written. Renames,
-//! removals and creations are a table of names. Locks are tested, not created.
+//! An overlay opens the real files but never writes to them. Written bytes go to one unnamed
+//! scratch file, which bounds memory use. An extent map per file records which ranges were written.
+//! Renames, removals and creations are a table of names. Locks are tested, not created.
 #![forbid(unsafe_code)]
 
 mod dry_run;

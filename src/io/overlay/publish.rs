@@ -1,8 +1,9 @@
 //! Makes the changes of an overlay one commit of the folder.
 //!
-//! If files only change or are new, they are changed in place, under an undo journal of the container:
-//! a commit takes as long as what was written. If a file is removed or replaced, complete new files
-//! are swapped in. What a container has not committed in the overlay is not part of the commit.
+//! If files only change or are new, they are changed in place, under an undo journal of the
+//! container: a commit takes as long as what was written. If a file is removed or replaced,
+//! complete new files are swapped in. What a container has not committed in the overlay is not part
+//! of the commit.
 #![forbid(unsafe_code)]
 
 use super::extents::Changed;
@@ -108,8 +109,8 @@ impl Overlay {
         Ok(journal.map(|(name, _)| name.clone()))
     }
 
-    /// Commits all changes of files to the real folder, which is that of the session. After a failure
-    /// the changes are still there, unless the session is broken. Open files remain usable.
+    /// Commits all changes of files to the real folder, which is that of the session. After a
+    /// failure the changes are still there, unless the session is broken. Open files remain usable.
     pub fn publish(&self, session: &Session) -> Result<()> {
         session.check_commit()?;
         let found = self.differences()?;
@@ -130,8 +131,8 @@ impl Overlay {
         Ok(())
     }
 
-    /// Continues over another folder. The files that it has are those of this overlay; others remain
-    /// changes.
+    /// Continues over another folder. The files that it has are those of this overlay; others
+    /// remain changes.
     pub fn rebase(&self, base: Arc<dyn Folder>) -> Result<()> {
         let mut found = self.differences()?;
         for files in [&mut found.changed, &mut found.new, &mut found.replaced] {
@@ -291,7 +292,8 @@ impl Overlay {
         Ok(Sample { at, bytes })
     }
 
-    /// Writes what has changed, from the end on: the first bytes of a frame make the others visible.
+    /// Writes what has changed, from the end on: the first bytes of a frame make the others
+    /// visible.
     fn rewrite(&self, of: &Rewritten) -> Result<()> {
         let changed = lock(&of.node.changed);
         let Some(changed) = &*changed else {
@@ -370,8 +372,8 @@ impl Overlay {
 
     // ---- after the commit
 
-    /// Continues with the files as they are now in the real folder: those that changed are the same if
-    /// `is_in_place`.
+    /// Continues with the files as they are now in the real folder: those that changed are the same
+    /// if `is_in_place`.
     fn finish(&self, found: &Differences, is_in_place: bool) {
         let base = self.base();
         let all = found.changed.iter().map(|both| (both, is_in_place));
@@ -425,7 +427,8 @@ impl Overlay {
     }
 }
 
-/// Returns whether a file is part of a container that is open for writing, and not of its last commit.
+/// Returns whether a file is part of a container that is open for writing, and not of its last
+/// commit.
 fn is_temporary(name: &OsStr) -> bool {
     let file = Path::new(name).file_name().unwrap_or_default();
     file.to_string_lossy().contains(OWN)

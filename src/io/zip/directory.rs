@@ -5,7 +5,8 @@
 //! ends with a comment. All numbers are little-endian. Specified in PKWARE's APPNOTE, 4.3.
 //!
 //! An archive is refused if readers could disagree about its members: two members of one name,
-//! members that overlap, names that lead out of the archive, and lengths that contradict each other.
+//! members that overlap, names that lead out of the archive, and lengths that contradict each
+//! other.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
@@ -344,8 +345,9 @@ pub fn check_name(name: &str) -> Result<()> {
     ))
 }
 
-/// Adds the members whose local headers have other names than the directory, under those names, too:
-/// otherwise a member would be missing without an error. Opening one under either name is an error.
+/// Adds the members whose local headers have other names than the directory, under those names,
+/// too: otherwise a member would be missing without an error. Opening one under either name is an
+/// error.
 pub fn add_contradictions(members: &mut Members, file: &dyn File) -> Result<()> {
     let mut found = Vec::new();
     for (name, member) in members.iter() {

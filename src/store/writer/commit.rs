@@ -19,8 +19,8 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 impl StoreWriter {
-    /// Makes what nodes have committed, and what was removed, visible and durable in one step. Returns
-    /// whether there are other nodes now.
+    /// Makes what nodes have committed, and what was removed, visible and durable in one step.
+    /// Returns whether there are other nodes now.
     pub fn commit(&mut self) -> Result<bool> {
         self.session.check_commit()?;
         if !self.is_new && self.overlay.changes() == self.committed_changes {

@@ -1,12 +1,13 @@
 //! Stores that are open for changes: one commit makes the changes of all nodes visible.
 //!
-//! - `open`: opens and creates stores. `nodes`: finds, creates and removes nodes. `copy`: adds those of
-//!   another store. `commit`: makes the changes visible. `embedded_writer`: the frame of a `.b2e` store.
+//! - `open`: opens and creates stores. `nodes`: finds, creates and removes nodes. `copy`: adds
+//!   those of another store. `commit`: makes the changes visible. `embedded_writer`: the frame of a
+//!   `.b2e` store.
 //! - [`TableLocation`](table_location::TableLocation): where a table is in a store.
 //!
-//! The nodes are opened in an overlay of the files of the store, where their own commits end. A commit
-//! of the store publishes what differs: in a folder as one commit of its files, otherwise in a new
-//! archive or frame that replaces the old one. Open nodes remain usable.
+//! The nodes are opened in an overlay of the files of the store, where their own commits end. A
+//! commit of the store publishes what differs: in a folder as one commit of its files, otherwise in
+//! a new archive or frame that replaces the old one. Open nodes remain usable.
 #![forbid(unsafe_code)]
 
 mod commit;
@@ -58,7 +59,8 @@ impl StoreWriter {
         self.overlay.clone()
     }
 
-    /// Returns the store as the next commit will have it: with the changes that nodes have committed.
+    /// Returns the store as the next commit will have it: with the changes that nodes have
+    /// committed.
     pub fn view(&self) -> Result<Store> {
         let folder = self.folder();
         let root = Root::Folder(folder.clone());

@@ -189,8 +189,8 @@ impl StoreWriter {
         })
     }
 
-    /// Returns an error if a new node would be above or below another one, or if another kind of node
-    /// has its path.
+    /// Returns an error if a new node would be above or below another one, or if another kind of
+    /// node has its path.
     fn refuse_occupied(&self, store: &Store, path: &str, kind: Kind) -> Result<()> {
         let exists = |at: &str, what: &str| {
             let e = fail!(State, "{}{at}: {what}; remove it first", self.shown);

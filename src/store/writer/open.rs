@@ -140,8 +140,8 @@ impl StoreWriter {
         StoreWriter::open_at(StoreLocation::at(path, format)?, options)
     }
 
-    /// Opens a store in a folder of the caller for changes: the file `name`, or the folder itself if
-    /// it has no such file.
+    /// Opens a store in a folder of the caller for changes: the file `name`, or the folder itself
+    /// if it has no such file.
     pub fn open_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
@@ -315,8 +315,8 @@ fn refuse_existing(folder: &Arc<dyn Folder>, mode: Mode) -> Result<()> {
     }
 }
 
-/// Recovers the nodes that interrupted writers were changing, and removes the temporary files that they
-/// left. Must be called under the lock of the store, which excludes such writers.
+/// Recovers the nodes that interrupted writers were changing, and removes the temporary files that
+/// they left. Must be called under the lock of the store, which excludes such writers.
 pub fn tidy(folder: &Arc<dyn Folder>, is_durable: bool) -> Result<()> {
     let set = in_store::set(folder);
     for name in folder.files()? {

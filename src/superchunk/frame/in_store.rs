@@ -1,8 +1,8 @@
 //! Frames that are nodes of a store in a folder (`.b2d`): a store commits several of them together.
 //!
-//! The files of the store are a set: its writer excludes the writers of each frame, and each frame is
-//! recovered with the set. A folder is a store if it has the file [`EMBED`], and is recognized by its
-//! name, as python-blosc2 does.
+//! The files of the store are a set: its writer excludes the writers of each frame, and each frame
+//! is recovered with the set. A folder is a store if it has the file [`EMBED`], and is recognized
+//! by its name, as python-blosc2 does.
 #![forbid(unsafe_code)]
 
 use crate::io::journal::Container;
