@@ -3,7 +3,7 @@
 //!
 //! - [`tree`]: finds the nodes, each with the file that it is stored in.
 //! - [`StoreWriter`]: a store that is open for changes.
-//! - [`embedded`]: nodes inside of the frame `embed.b2e`.
+//! - [`embed_frame`]: creates the frame `embed.b2e`. [`embedded`]: nodes inside of it.
 //! - [`table_files`]: the files of a CTable, which are committed together.
 //! - [`StoreHandle`]: a store that is open for either.
 //! - [`path`]: paths that continue after the name of a store, such as `x.b2z/group/a`.
@@ -12,6 +12,7 @@
 //! python-blosc2 4.14 finds; see docs/stores.md.
 #![forbid(unsafe_code)]
 
+pub mod embed_frame;
 pub mod embedded;
 mod handle;
 pub mod path;

@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use super::commit::committed;
-use super::open::new_embed;
 use crate::alloc;
 use crate::array::msgpack_json::from_json;
 use crate::error::Result;
@@ -12,7 +11,7 @@ use crate::io::one_file::OneFile;
 use crate::json::Value;
 use crate::options::Options;
 use crate::slice::SliceExt;
-use crate::store::{EMBED, Node, NodeLocation, Store, tree};
+use crate::store::{EMBED, Node, NodeLocation, Store, embed_frame, tree};
 use crate::superchunk::frame::Frame;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -31,7 +30,7 @@ pub fn replace(store: &Store, session: &Arc<Session>) -> Result<()> {
     let mut frame = Frame::create_member(
         session,
         &session.container().main,
-        &new_embed(&fixed),
+        &embed_frame::properties(&fixed),
         &Options::new(),
     )?;
     for name in old.meta_names().filter(|name| !old.is_fixed(name)) {

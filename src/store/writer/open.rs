@@ -2,8 +2,6 @@
 #![forbid(unsafe_code)]
 
 use super::{StoreWriter, embedded_writer};
-use crate::array::msgpack_json::from_json;
-use crate::blosc::{Codec, Params, Target};
 use crate::error::{Error, Result, Status, fail};
 use crate::format::Format;
 use crate::io::journal::{
@@ -16,16 +14,13 @@ use crate::io::{Folder, locate, parent};
 use crate::options::Options;
 use crate::os::OsStrExt;
 use crate::store::table_files::TableFiles;
-use crate::store::{EMBED, open_archive, tree};
+use crate::store::{EMBED, embed_frame, open_archive};
 use crate::superchunk::bloscpack::Mode;
-use crate::superchunk::frame::{Frame, NewFrame, in_store};
+use crate::superchunk::frame::{Frame, in_store};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-
-/// Content bytes of a chunk of `embed.b2e`, as python-blosc2 has them.
-const EMBED_CHUNK: usize = 1 << 13;
 
 /// Where a store is.
 struct StoreLocation {
@@ -243,19 +238,10 @@ impl StoreWriter {
                 writer.folder().remove(&name)?;
             }
         }
-        let mark = match location.format {
-            Format::B2e => "b2embed",
-            _ => "b2tree",
-        };
-        let mut embed = Frame::create_in(
-            &writer.folder(),
-            OsStr::new(EMBED),
-            Mode::New,
-            &new_embed(&[(mark, from_json(br#"{"version": 1}"#))]),
-            &Options::new(),
-        )?;
-        let nodes = br#"{"embed_map": {}, "current_offset": 0}"#;
-        embed.vlmeta_set(tree::EMBEDDED, &from_json(nodes))?;
+        let (folder, name) = (writer.folder(), OsStr::new(EMBED));
+        let mut embed = embed_frame::create(location.format, |new| {
+            Frame::create_in(&folder, name, Mode::New, new, &Options::new())
+        })?;
         embed.commit()?;
         drop(embed);
         Ok(writer)
@@ -283,17 +269,6 @@ fn format_in_file(folder: &Arc<dyn Folder>, name: &OsStr) -> Result<Format> {
         Some(_) => Format::B2z,
         None => Format::B2e,
     })
-}
-
-/// Returns the properties of `embed.b2e`.
-pub fn new_embed<'a>(metalayers: &'a [(&'a str, Vec<u8>)]) -> NewFrame<'a> {
-    NewFrame {
-        typesize: 1,
-        chunk_bytes: EMBED_CHUNK,
-        params: Params::new(Target::Blosc2, Codec::Zstd, 5, 1),
-        metalayers,
-        sparse: false,
-    }
 }
 
 /// Fails if a folder has something else than a store that may be replaced.

@@ -24,12 +24,13 @@ use crate::dataset::attrs::Attrs;
 use crate::dtype::numpy_meta::{ArrayMeta, Order};
 use crate::dtype::{Dtype, Kind};
 use crate::error::{Error, Result, Status, fail};
+use crate::format::Format;
 use crate::io::journal::Session;
 use crate::io::parent;
 use crate::json::Value;
 use crate::options::{Opt, Options};
-use crate::store::EMBED;
 use crate::store::table_files::{ATTRIBUTES, Extension, META, NOT_NULL, TableFiles, VALID_ROWS};
+use crate::store::{EMBED, embed_frame};
 use crate::superchunk::frame::{self, Frame, NewFrame};
 use crate::table::write::NewColumn;
 use crate::table::{Column, NullRule};
@@ -54,7 +55,6 @@ const MAX_CHUNK_BYTES: u64 = 4 << 20;
 const PIECE: u64 = 1 << 20;
 /// Content bytes of a chunk of a frame that has none.
 const EMPTY_CHUNK: usize = 1 << 24;
-const EMBED_CHUNK: usize = 1 << 13;
 const UNCHANGED: Range<u64> = Range {
     start: u64::MAX,
     end: 0,
@@ -140,33 +140,22 @@ impl CTableWriter {
         session: &Arc<Session>,
         options: &Options,
     ) -> Result<CTableWriter> {
-        let new = |name: &str, chunk_bytes, metalayers: &[(&str, Vec<u8>)]| {
-            let own = own_options(options)?;
-            Frame::create_member(
-                session,
-                &files.file(name),
-                &empty_frame(chunk_bytes, metalayers),
-                &own,
-            )
+        let own = own_options(options)?;
+        let create = |name: &str, new: &NewFrame| {
+            Frame::create_member(session, &files.file(name), new, &own)
         };
         // one frame for all nodes of a store
         let embed = match files.root() {
-            "" => {
-                let version = [("b2tree", from_json(br#"{"version": 1}"#))];
-                let mut embed = new(EMBED, EMBED_CHUNK, &version)?;
-                let nodes = br#"{"embed_map": {}, "current_offset": 0}"#;
-                embed.vlmeta_set("estore_metadata", &from_json(nodes))?;
-                Some(embed)
-            }
+            "" => Some(embed_frame::create(Format::B2d, |new| create(EMBED, new))?),
             _ => None,
         };
-        let mut meta = new(META, EMPTY_CHUNK, &[])?;
+        let mut meta = create(META, &empty_frame())?;
         meta.vlmeta_set(KIND, &from_json(br#""ctable""#))?;
         meta.vlmeta_set(VERSION, &from_json(b"1"))?;
         let chunk = [chunk_rows(1, options)];
         let new = new_array("|b1", &[0], &chunk);
         let name = files.file(VALID_ROWS);
-        let mask = Array::create_member(session, &name, &new, &own_options(options)?)?;
+        let mask = Array::create_member(session, &name, &new, &own)?;
         Ok(CTableWriter {
             files,
             options: options.clone(),
@@ -453,7 +442,7 @@ impl CTableWriter {
             none => none.insert(Frame::create_member(
                 &self.session,
                 &self.files.file(ATTRIBUTES),
-                &empty_frame(EMPTY_CHUNK, &[]),
+                &empty_frame(),
                 &own_options(&self.options)?,
             )?),
         };
@@ -545,12 +534,12 @@ pub fn writer_of(array: &mut Array) -> Result<&mut ColumnWriter> {
 }
 
 /// Returns the properties of a frame of which only the metalayers are used.
-fn empty_frame<'a>(chunk_bytes: usize, metalayers: &'a [(&'a str, Vec<u8>)]) -> NewFrame<'a> {
+fn empty_frame() -> NewFrame<'static> {
     NewFrame {
         typesize: 1,
-        chunk_bytes,
+        chunk_bytes: EMPTY_CHUNK,
         params: Params::new(Target::Blosc2, Codec::Zstd, 5, 1),
-        metalayers,
+        metalayers: &[],
         sparse: false,
     }
 }
