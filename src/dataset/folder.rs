@@ -9,7 +9,7 @@ use super::open::ROOTDIRS;
 use super::text_checksum;
 use crate::alloc;
 use crate::error::{Result, Status, fail};
-use crate::io::{self, Access, File, Folder, locate};
+use crate::io::{self, Access, File, Folder, OWN_SUFFIX, locate};
 use crate::json::Value;
 use crate::os::OsStrExt;
 use crate::slice::SliceExt;
@@ -187,7 +187,7 @@ impl DatasetDir {
     /// exist, it gets the access rights of `meta/storage`.
     pub fn create(&self, name: &str) -> Result<Arc<dyn File>> {
         let replaced = name
-            .split_once(".holdall-")
+            .split_once(OWN_SUFFIX)
             .map_or(name, |(replaced, _)| replaced);
         let like = if self.has(replaced)? {
             replaced

@@ -10,7 +10,7 @@ use super::meta::{SIZES, STORAGE};
 use crate::alloc;
 use crate::array::Array;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::Access;
+use crate::io::{Access, is_own_file};
 use std::collections::BTreeMap;
 
 /// The folder, with a slash.
@@ -47,7 +47,7 @@ fn is_name(name: &str) -> bool {
     is_valid_entry_name(name)
         && !is_own
         && !name.starts_with('.')
-        && !name.contains(".holdall-")
+        && !is_own_file(name)
         && name.len() <= MAX_NAME
 }
 

@@ -43,6 +43,8 @@ use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
 
+/// Beginning of the suffixes of all files that this library writes beside a container.
+pub const OWN_SUFFIX: &str = ".holdall-";
 /// What [`Folder::obstacle`] returns for a folder.
 pub const A_FOLDER: &str = "a folder";
 
@@ -476,6 +478,11 @@ pub fn beside(prefix: &str, name: &OsStr, suffix: &str) -> OsString {
     s.push(name);
     s.push(suffix);
     s
+}
+
+/// Returns whether a name is one of a file that this library writes beside a container.
+pub fn is_own_file(name: impl AsRef<OsStr>) -> bool {
+    name.as_ref().to_string_lossy().contains(OWN_SUFFIX)
 }
 
 /// Returns the folder part of a name: the text before its last slash.

@@ -28,7 +28,7 @@ pub use crate::superchunk::frame::in_store::EMBED;
 pub use handle::StoreHandle;
 pub use repair::repair;
 pub use verify::verify;
-pub use writer::StoreWriter;
+pub use writer::{StoreWriter, refuse_existing};
 
 use crate::error::{Result, fail};
 use crate::format::Format;

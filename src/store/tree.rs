@@ -4,7 +4,7 @@
 use super::Node;
 use crate::array::msgpack_json::to_json;
 use crate::error::{Result, fail};
-use crate::io::{Access, Folder};
+use crate::io::{Access, Folder, is_own_file};
 use crate::json::Value;
 use crate::superchunk::frame::in_store::{EMBED, EXTENSIONS};
 use crate::superchunk::frame::{self, Frame};
@@ -16,9 +16,13 @@ use std::ffi::OsStr;
 pub const EMBEDDED: &str = "estore_metadata";
 /// Metalayer with the tables and references of a tree.
 pub const REGISTRY: &str = "_object_registry";
-/// Parts of the names of files that are no nodes: those beside a container of this library, and
-/// files that python-blosc2 writes before it renames them.
-const LEFT_OUT: [&str; 2] = [".holdall-", ".tmp"];
+/// Part of the names of files that python-blosc2 writes before it renames them.
+const TEMPORARY: &str = ".tmp";
+
+/// Returns whether a file of this name, or a step of a path, may be one of a node.
+pub fn may_be_node(file: &str) -> bool {
+    !is_own_file(file) && !file.contains(TEMPORARY)
+}
 
 /// Adds the files of a folder that are frames. A file precedes an embedded node of its path.
 pub fn add_files(nodes: &mut BTreeMap<String, Node>, folder: &dyn Folder) -> Result<()> {
@@ -35,7 +39,7 @@ pub fn add_files(nodes: &mut BTreeMap<String, Node>, folder: &dyn Folder) -> Res
             false => text.to_owned(),
         };
         let (folder_part, file) = text.rsplit_once('/').unwrap_or(("", &text));
-        if LEFT_OUT.iter().any(|part| file.contains(part)) {
+        if !may_be_node(file) {
             continue;
         }
         let (stem, extension) = match file.rsplit_once('.') {

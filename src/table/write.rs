@@ -25,8 +25,8 @@ use crate::dataset::text_checksum::{self, with_checksum};
 use crate::dtype::{Dtype, Kind};
 use crate::error::{Error, Result, Status, fail};
 use crate::format::{Format, Kind as Sort};
-use crate::io::Folder;
 use crate::io::journal::Session;
+use crate::io::{Folder, is_own_file};
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::progress::{Step, measured};
@@ -616,7 +616,7 @@ pub(super) fn names_to_json<'a>(
 
 /// Fails if the name is not valid for both a column and its folder.
 pub(super) fn check_name(name: &str) -> Result<()> {
-    let taken = [ROOTDIRS, FILES[0]].contains(&name) || name.contains(".holdall-");
+    let taken = [ROOTDIRS, FILES[0]].contains(&name) || is_own_file(name);
     if taken || !is_valid_entry_name(name) {
         return Err(fail!(
             Argument,

@@ -14,7 +14,7 @@ use crate::io::journal::{
     Change, MAX_RANGES, NEW, PART, SAMPLE_BYTES, SUFFIX, Sample, Session, already_exists,
     changed_by_others,
 };
-use crate::io::{self, Access, File, Folder, beside, parent};
+use crate::io::{self, Access, File, Folder, beside, is_own_file, parent};
 use crate::os::OsStrExt;
 use crate::slice::SliceExt;
 use std::collections::BTreeSet;
@@ -26,8 +26,6 @@ use std::sync::atomic::Ordering;
 
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
-/// Part of the names of files that this library writes beside a container.
-const OWN: &str = ".holdall-";
 /// Maximum number of files that are open while they are changed in place.
 const MAX_OPEN: usize = 200;
 /// Maximum number of samples of one file.
@@ -430,8 +428,7 @@ impl Overlay {
 /// Returns whether a file is part of a container that is open for writing, and not of its last
 /// commit.
 fn is_temporary(name: &OsStr) -> bool {
-    let file = Path::new(name).file_name().unwrap_or_default();
-    file.to_string_lossy().contains(OWN)
+    is_own_file(Path::new(name).file_name().unwrap_or_default())
 }
 
 /// Returns the folders above files, from the top.

@@ -17,7 +17,7 @@ mod nodes;
 mod open;
 mod table_location;
 
-pub use open::tidy;
+pub use open::{refuse_existing, tidy};
 
 use crate::error::Result;
 use crate::format::Format;

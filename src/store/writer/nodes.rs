@@ -359,10 +359,7 @@ fn is_kind(name: &OsStr, kind: Kind) -> bool {
 fn check_path(node: &str) -> Result<String> {
     let steps: Vec<&str> = node.strip_prefix('/').unwrap_or(node).split('/').collect();
     let is_wrong = |step: &&&str| {
-        ["", ".", ".."].contains(*step)
-            || step.contains(['\\', '\0'])
-            || step.contains(".holdall-")
-            || step.contains(".tmp")
+        ["", ".", ".."].contains(*step) || step.contains(['\\', '\0']) || !tree::may_be_node(step)
     };
     if let Some(step) = steps.iter().find(is_wrong) {
         return Err(fail!(

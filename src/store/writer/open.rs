@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::{StoreWriter, embedded_writer};
-use crate::error::{Error, Result, Status, fail};
+use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::io::journal::{
     Container, Mode as SessionMode, NEW, PART, SUFFIX, Session, already_exists, recover_and_clean,
@@ -10,7 +10,7 @@ use crate::io::journal::{
 use crate::io::memory_files::MemoryFiles;
 use crate::io::overlay::{Overlay, Purpose, ScratchSpace};
 use crate::io::zip::ZipFolder;
-use crate::io::{Folder, locate, parent};
+use crate::io::{Folder, is_own_file, locate, parent};
 use crate::options::Options;
 use crate::os::OsStrExt;
 use crate::store::table_files::TableFiles;
@@ -271,22 +271,22 @@ fn format_in_file(folder: &Arc<dyn Folder>, name: &OsStr) -> Result<Format> {
     })
 }
 
-/// Fails if a folder has something else than a store that may be replaced.
-fn refuse_existing(folder: &Arc<dyn Folder>, mode: Mode) -> Result<()> {
-    let is_own = |name: &OsString| name.to_str().is_some_and(|name| name.contains(".holdall-"));
+/// Fails if a folder has something else than a store that may be replaced. Returns whether it has a
+/// store.
+pub fn refuse_existing(folder: &Arc<dyn Folder>, mode: Mode) -> Result<bool> {
     let shown = folder.show(OsStr::new(""));
     if folder.exists(OsStr::new(EMBED))? {
         return match mode {
             Mode::New => Err(already_exists(&shown)),
-            _ => Ok(()),
+            _ => Ok(true),
         };
     }
-    match folder.files()?.iter().find(|name| !is_own(name)) {
-        Some(other) => Err(Error {
-            status: Status::Exists,
-            ..fail!(State, "{shown}: the folder is not empty (found {other:?})")
-        }),
-        None => Ok(()),
+    match folder.files()?.iter().find(|name| !is_own_file(name)) {
+        Some(other) => Err(fail!(
+            Exists,
+            "{shown}: the folder is not empty (found {other:?})"
+        )),
+        None => Ok(false),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::in_store;
 use crate::error::Result;
 use crate::io::journal::{self, Container, Mode, PART, Session};
-use crate::io::{Folder, beside};
+use crate::io::{Folder, OWN_SUFFIX, beside};
 use crate::options::Options;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -72,7 +72,7 @@ impl FrameStorage {
 
     fn is_frame_file(&self, name: &OsStr) -> bool {
         let name = name.to_str().unwrap_or_default();
-        let beside = |rest: &str| rest.is_empty() || rest.starts_with(".holdall-");
+        let beside = |rest: &str| rest.is_empty() || rest.starts_with(OWN_SUFFIX);
         self.chunk_number(name).is_some() || name.strip_prefix(INDEX).is_some_and(beside)
     }
 

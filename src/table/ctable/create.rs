@@ -5,14 +5,14 @@ use super::open_writer::files_below;
 use super::writer::CTableWriter;
 use crate::array::NewLocation;
 use crate::dataset::attrs::Attrs;
-use crate::error::{Error, Result, Status, fail};
+use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::io::journal::{Mode as SessionMode, Session, already_exists};
 use crate::io::{Folder, locate};
 use crate::options::Options;
 use crate::os::OsStrExt;
 use crate::store::table_files::{self, TableFiles};
-use crate::store::{EMBED, Store};
+use crate::store::{self, EMBED, Store};
 use crate::superchunk::bloscpack::Mode;
 use crate::table::Table;
 use crate::table::write::{NewColumn, Writer};
@@ -128,28 +128,16 @@ fn refuse_existing(
     mode: Mode,
     options: &Options,
 ) -> Result<Vec<OsString>> {
-    let exists = |e: String| {
-        Err(Error {
-            status: Status::Exists,
-            ..fail!(State, "{}: {e}", folder.show(OsStr::new("")))
-        })
-    };
-    let is_own = |name: &OsString| name.to_str().is_some_and(|name| name.contains(".holdall-"));
-    if !folder.exists(OsStr::new(EMBED))? {
-        return match folder.files()?.iter().find(|name| !is_own(name)) {
-            Some(other) => exists(format!("the folder is not empty (found {other:?})")),
-            None => Ok(Vec::new()),
-        };
-    }
-    if mode == Mode::New {
-        return exists("it is there already".to_owned());
+    if !store::refuse_existing(folder, mode)? {
+        return Ok(Vec::new());
     }
     let store = Store::open_folder(folder, options)?;
     if !store.is_table("", options)? {
-        return exists(
-            "a store is there, which HOLDALL_REPLACE does not replace by a table; remove it first"
-                .to_owned(),
-        );
+        return Err(fail!(
+            Exists,
+            "{}: a store is there, which HOLDALL_REPLACE does not replace by a table; remove it first",
+            folder.show(OsStr::new(""))
+        ));
     }
     let mut files = files_below(&store, "/");
     files.extend([table_files::META, EMBED].map(OsString::from));
