@@ -32,7 +32,7 @@ pub fn repair(path: &OsStr, format: Format, options: &Options) -> Result<Repaire
         writer::tidy(&folder, session.is_durable())?;
     }
     // until the end: a writer of a table changes several frames
-    let _tables = recover_tables(&folder, options)?;
+    let _tables = lock_tables(&folder, options)?;
     let mut nodes = BTreeMap::new();
     tree::add_files(&mut nodes, &*folder)?;
     let mut names = vec![OsString::from(EMBED)];
@@ -60,8 +60,9 @@ pub fn repair(path: &OsStr, format: Format, options: &Options) -> Result<Repaire
     failed.map_or(Ok(all), Err)
 }
 
-/// Rolls back or finishes the changes of interrupted writers of tables. Returns their locks.
-fn recover_tables(folder: &Arc<dyn Folder>, options: &Options) -> Result<Vec<Session>> {
+/// Takes the locks of all tables, whose files [`writer::tidy`] has recovered, and removes the folders
+/// of indexes that interrupted writers left.
+fn lock_tables(folder: &Arc<dyn Folder>, options: &Options) -> Result<Vec<Session>> {
     let mut roots = BTreeSet::new();
     for name in folder.files()? {
         roots.extend(
@@ -70,12 +71,12 @@ fn recover_tables(folder: &Arc<dyn Folder>, options: &Options) -> Result<Vec<Ses
                 .map(str::to_owned),
         );
     }
-    let recover = |root: String| {
+    let lock = |root: String| {
         let files = TableFiles::new(folder, &root);
         let shown = folder.show(OsStr::new(&root));
         let session = Session::open(files.container(), shown, Mode::Append, options)?;
-        files.tidy()?;
+        files.remove_index_folders();
         Ok(session)
     };
-    roots.into_iter().map(recover).collect()
+    roots.into_iter().map(lock).collect()
 }

@@ -3,10 +3,9 @@
 #![forbid(unsafe_code)]
 
 use super::EMBED;
-use crate::error::{Result, Status};
+use crate::error::Result;
 use crate::io::Folder;
-use crate::io::journal::{Container, NEW, PART, SUFFIX};
-use crate::os::OsStrExt;
+use crate::io::journal::{Container, SUFFIX, remove_uncommitted};
 use crate::superchunk::frame::in_store;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path};
@@ -148,6 +147,12 @@ impl TableFiles {
     /// Removes the files of an interrupted writer that were not committed, and the folders of indexes
     /// that it removed.
     pub fn tidy(&self) -> Result<()> {
+        self.remove_index_folders();
+        remove_uncommitted(&self.container())
+    }
+
+    /// Removes the folders of indexes, if they are empty.
+    pub fn remove_index_folders(&self) {
         let indexes = self.file(INDEXES);
         for name in self.folder.list(&indexes).unwrap_or_default() {
             let _ = self
@@ -155,19 +160,6 @@ impl TableFiles {
                 .remove_folder(&Path::new(&indexes).join(&name).into_os_string());
         }
         let _ = self.folder.remove_folder(&indexes);
-        let container = self.container();
-        for name in self.folder.files()? {
-            let bytes = name.as_bytes();
-            let ends = [NEW, PART].map(str::as_bytes);
-            let mut stems = ends.iter().filter_map(|end| bytes.strip_suffix(*end));
-            if stems.any(|stem| container.has(OsStr::from_bytes(stem))) {
-                match self.folder.remove_if_there(&name) {
-                    Err(e) if e.status != Status::Missing => return Err(e),
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
     }
 }
 

@@ -6,14 +6,15 @@ use super::entries::{
 };
 use super::fingerprint::{crc_before, fingerprint};
 use super::recover::{INDEX_LIMIT, LARGE_INDEX_LIMIT, load};
-use super::{Container, MAX_ENTRIES, NEW, PIECE};
+use super::{Container, MAX_ENTRIES, NEW, PART, PIECE};
 use crate::alloc;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::lock::Lock;
 use crate::io::{File, beside, parent};
+use crate::os::OsStrExt;
 use crate::slice::SliceExt;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::time::{Duration, Instant};
 
 /// Time to wait until another writer has recovered a set, and, without a journal, until it has
@@ -46,6 +47,19 @@ pub fn recover_and_clean(c: &Container, durable: bool) -> Result<()> {
     prefixes
         .iter()
         .try_for_each(|p| c.folder.remove_if_there(&c.new_name(p)))
+}
+
+/// Removes the new files of an interrupted writer that were not committed.
+pub fn remove_uncommitted(c: &Container) -> Result<()> {
+    for name in c.folder.files()? {
+        let bytes = name.as_bytes();
+        let mut ends = [NEW, PART].into_iter();
+        let stem = ends.find_map(|end| bytes.strip_suffix(end.as_bytes()));
+        if stem.is_some_and(|stem| c.has(OsStr::from_bytes(stem))) {
+            c.folder.remove_if_there(&name)?;
+        }
+    }
+    Ok(())
 }
 
 /// Takes shared locks of the sets that the container may be a member of. Recovers a set whose

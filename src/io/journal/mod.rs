@@ -59,7 +59,7 @@ mod views;
 
 #[cfg(test)]
 use change::recover;
-pub use change::{Change, Undo, lock_sets, recover_and_clean, swap};
+pub use change::{Change, Undo, lock_sets, recover_and_clean, remove_uncommitted, swap};
 pub use entries::Sample;
 pub use fingerprint::SAMPLE_BYTES;
 pub use session::{Mode, Session, already_exists, changed_by_others};

@@ -5,7 +5,8 @@ use super::{StoreWriter, embedded_writer};
 use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::io::journal::{
-    Container, Mode as SessionMode, NEW, PART, SUFFIX, Session, already_exists, recover_and_clean,
+    Container, Mode as SessionMode, SUFFIX, Session, already_exists, recover_and_clean,
+    remove_uncommitted,
 };
 use crate::io::memory_files::MemoryFiles;
 use crate::io::overlay::{Overlay, Purpose, ScratchSpace};
@@ -308,13 +309,5 @@ pub fn tidy(folder: &Arc<dyn Folder>, is_durable: bool) -> Result<()> {
             }
         }
     }
-    for name in folder.files()? {
-        let bytes = name.as_bytes();
-        let mut ends = [NEW, PART].into_iter();
-        let stem = ends.find_map(|end| bytes.strip_suffix(end.as_bytes()));
-        if stem.is_some_and(|stem| set.has(OsStr::from_bytes(stem))) {
-            folder.remove_if_there(&name)?;
-        }
-    }
-    Ok(())
+    remove_uncommitted(&set)
 }
