@@ -16,6 +16,7 @@ mod publish;
 pub use dry_run::standalone;
 pub use dry_run::{DryRun, wrap};
 pub use extents::ScratchSpace;
+pub use publish::Differences;
 
 use super::lock::Lock;
 use super::memory_locks::MemoryLocks;
@@ -638,8 +639,9 @@ mod tests {
                             .map(|file| open.push((file, name)));
                     }
                     4 => {
+                        let found = overlay.differences().unwrap();
                         overlay
-                            .publish(&session)
+                            .publish(&session, found)
                             .unwrap_or_else(|e| panic!("{about}: {e}"));
                         let files = disk.contents();
                         for name in names {

@@ -33,7 +33,9 @@ const MAX_SAMPLES: usize = 8;
 
 /// What differs from the real folder, in the order of the names.
 #[derive(Default)]
-struct Differences {
+pub struct Differences {
+    /// Number of changes of the overlay when they were determined.
+    pub changes: u64,
     /// Files whose content differs in places.
     changed: Vec<(OsString, Arc<Node>)>,
     /// Files under a name that was free.
@@ -44,6 +46,13 @@ struct Differences {
 }
 
 impl Differences {
+    /// Returns the names of the files that are new, replace others, or were removed.
+    pub fn names(&self) -> Vec<OsString> {
+        let files = self.new.iter().chain(&self.replaced);
+        let names = files.map(|(name, _)| name);
+        names.chain(&self.removed).cloned().collect()
+    }
+
     fn is_empty(&self) -> bool {
         self.changed.is_empty()
             && self.new.is_empty()
@@ -79,14 +88,6 @@ impl Overlay {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Returns the names of the files that are new, replace others, or were removed.
-    pub fn changed_names(&self) -> Result<Vec<OsString>> {
-        let found = self.differences()?;
-        let files = found.new.into_iter().chain(found.replaced);
-        let names = files.map(|(name, _)| name);
-        Ok(names.chain(found.removed).collect())
-    }
-
     /// Returns whether a file belongs to a container that has not committed it here.
     pub fn is_uncommitted(&self, name: &OsStr) -> Result<bool> {
         Ok(is_temporary(name) && !self.base().exists(name)?)
@@ -107,14 +108,14 @@ impl Overlay {
         Ok(journal.map(|(name, _)| name.clone()))
     }
 
-    /// Commits all changes of files to the real folder, which is that of the session. After a
+    /// Commits these changes of files to the real folder, which is that of the session. After a
     /// failure the changes are still there, unless the session is broken. Open files remain usable.
-    pub fn publish(&self, session: &Session) -> Result<()> {
+    pub fn publish(&self, session: &Session, found: Differences) -> Result<()> {
         session.check_commit()?;
-        let found = self.differences()?;
         if !found.is_empty() {
             let folders = self.make_real_folders(&found)?;
-            let done = match found.is_in_place() {
+            let is_in_place = found.is_in_place();
+            let done = match is_in_place {
                 true => self.change_in_place(session, &found),
                 false => self.swap(session, &found),
             };
@@ -123,16 +124,15 @@ impl Overlay {
                     let _ = self.base().remove_folder(folder);
                 }
             })?;
-            self.finish(&found, found.is_in_place());
+            self.finish(&found, is_in_place);
         }
         self.remove_real_folders(&found.removed);
         Ok(())
     }
 
-    /// Continues over another folder. The files that it has are those of this overlay; others
-    /// remain changes.
-    pub fn rebase(&self, base: Arc<dyn Folder>) -> Result<()> {
-        let mut found = self.differences()?;
+    /// Continues over another folder, which has these changes. The files that it has are those of
+    /// this overlay; others remain changes.
+    pub fn rebase(&self, base: Arc<dyn Folder>, mut found: Differences) {
         for files in [&mut found.changed, &mut found.new, &mut found.replaced] {
             files.retain(|(name, _)| base.exists(name).unwrap_or(false));
         }
@@ -140,11 +140,14 @@ impl Overlay {
         self.finish(&found, false);
         let mut names = lock(&self.names);
         names.folders.retain(|_, exists| *exists);
-        Ok(())
     }
 
-    fn differences(&self) -> Result<Differences> {
-        let mut found = Differences::default();
+    /// Returns what differs from the real folder.
+    pub fn differences(&self) -> Result<Differences> {
+        let mut found = Differences {
+            changes: self.changes(),
+            ..Differences::default()
+        };
         let mut files: Vec<_> = lock(&self.names)
             .files
             .iter()

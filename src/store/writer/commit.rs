@@ -6,6 +6,7 @@ use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::io::file_part::FilePart;
 use crate::io::journal::NEW;
+use crate::io::overlay::Differences;
 use crate::io::zip::{ZipFolder, ZipWriter};
 use crate::io::{Access, File, Folder, beside};
 use crate::json::Value;
@@ -33,20 +34,22 @@ impl StoreWriter {
                 self.overlay.show(&journal)
             ));
         }
-        let names = self.overlay.changed_names()?;
+        let mut differences = self.overlay.differences()?;
+        let names = differences.names();
         let lists_others = !names.is_empty() || self.overlay.is_changed(OsStr::new(EMBED));
         if names
             .iter()
             .any(|name| name.as_bytes().ends_with(META.as_bytes()))
         {
             self.register_tables()?;
+            differences = self.overlay.differences()?;
         }
         self.refuse_other_files(&names)?;
-        let changes = self.overlay.changes();
+        let changes = differences.changes;
         match self.format {
-            Format::B2d => self.overlay.publish(&self.session)?,
-            Format::B2z => self.replace_archive()?,
-            _ => self.replace_frame()?,
+            Format::B2d => self.overlay.publish(&self.session, differences)?,
+            Format::B2z => self.replace_archive(differences)?,
+            _ => self.replace_frame(differences)?,
         }
         (self.is_new, self.committed_changes) = (false, changes);
         Ok(lists_others)
@@ -102,7 +105,7 @@ impl StoreWriter {
     }
 
     /// Replaces the archive by a new one.
-    fn replace_archive(&self) -> Result<()> {
+    fn replace_archive(&self, found: Differences) -> Result<()> {
         let container = self.session.container();
         let (folder, name) = (&container.folder, &container.main);
         if self.is_new {
@@ -118,16 +121,18 @@ impl StoreWriter {
             let _ = folder.remove_if_there(&new);
         }
         done?;
-        self.overlay
-            .rebase(Arc::new(ZipFolder::open(folder, name)?))
+        let archive = Arc::new(ZipFolder::open(folder, name)?);
+        self.overlay.rebase(archive, found);
+        Ok(())
     }
 
     /// Replaces the frame of a `.b2e` store by a new one.
-    fn replace_frame(&self) -> Result<()> {
+    fn replace_frame(&self, found: Differences) -> Result<()> {
         embedded_writer::replace(&self.view()?, &self.session)?;
         let container = self.session.container();
         let files = embedded_writer::files(&container.folder, &container.main);
-        self.overlay.rebase(files)
+        self.overlay.rebase(files, found);
+        Ok(())
     }
 
     /// Writes all files, the largest first and `embed.b2e` last, as python-blosc2 does.
