@@ -21,25 +21,21 @@ pub struct StoreHandle {
 impl StoreHandle {
     /// Opens the store at a path, for reading or for changes.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<StoreHandle> {
-        if is_writing(mode)? {
-            return StoreHandle::writing(StoreWriter::open(path, options)?);
+        match is_writing(mode)? {
+            true => StoreHandle::writing(StoreWriter::open(path, options)?),
+            false => Ok(StoreHandle::reading(Store::open(path, options)?)),
         }
-        Ok(StoreHandle {
-            committed: Arc::new(Store::open(path, options)?),
-            writer: None,
-        })
     }
 
     /// Opens the store in a folder of the caller.
     pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Result<StoreHandle> {
-        let name = OsStr::new("");
-        if is_writing(mode)? {
-            return StoreHandle::writing(StoreWriter::open_in(folder, name, options)?);
+        match is_writing(mode)? {
+            true => StoreHandle::writing(StoreWriter::open_in(folder, options)?),
+            false => {
+                let store = Store::open_in(folder, OsStr::new(""), options)?;
+                Ok(StoreHandle::reading(store))
+            }
         }
-        Ok(StoreHandle {
-            committed: Arc::new(Store::open_in(folder, name, options)?),
-            writer: None,
-        })
     }
 
     /// Creates a store at a path, in this format, or that of the end of its name.
@@ -76,6 +72,13 @@ impl StoreHandle {
         };
         writer.add_all(&*self.current()?)?;
         writer.commit().map(drop)
+    }
+
+    fn reading(store: Store) -> StoreHandle {
+        StoreHandle {
+            committed: Arc::new(store),
+            writer: None,
+        }
     }
 
     fn writing(writer: StoreWriter) -> Result<StoreHandle> {

@@ -59,11 +59,11 @@ impl StoreLocation {
     }
 
     /// Returns the location of a store in a folder of the caller.
-    fn in_folder(folder: &Arc<dyn Folder>, name: &OsStr, format: Format) -> StoreLocation {
+    fn in_folder(folder: &Arc<dyn Folder>, format: Format) -> StoreLocation {
         StoreLocation {
             format,
             folder: folder.clone(),
-            name: name.to_owned(),
+            name: OsString::new(),
             scratch: env::temp_dir(),
         }
     }
@@ -136,18 +136,15 @@ impl StoreWriter {
         StoreWriter::open_at(StoreLocation::at(path, format)?, options)
     }
 
-    /// Opens a store in a folder of the caller for changes: the file `name`, or the folder itself
-    /// if it has no such file.
-    pub fn open_in(
-        folder: &Arc<dyn Folder>,
-        name: &OsStr,
-        options: &Options,
-    ) -> Result<StoreWriter> {
-        let format = match name.is_empty() && !folder.exists(name)? {
-            true => Format::B2d,
-            false => format_in_file(folder, name)?,
+    /// Opens a store in a folder of the caller for changes: the file `""`, or the folder itself if
+    /// it has no such file.
+    pub fn open_in(folder: &Arc<dyn Folder>, options: &Options) -> Result<StoreWriter> {
+        let name = OsStr::new("");
+        let format = match folder.exists(name)? {
+            true => format_in_file(folder, name)?,
+            false => Format::B2d,
         };
-        StoreWriter::open_at(StoreLocation::in_folder(folder, name, format), options)
+        StoreWriter::open_at(StoreLocation::in_folder(folder, format), options)
     }
 
     fn open_at(location: StoreLocation, options: &Options) -> Result<StoreWriter> {
@@ -198,7 +195,7 @@ impl StoreWriter {
                 "the format of a store in a storage (expected b2d, b2z or b2e, found {format:?})"
             ));
         };
-        let location = StoreLocation::in_folder(folder, OsStr::new(""), format);
+        let location = StoreLocation::in_folder(folder, format);
         StoreWriter::create_at(&location, None, mode, options)
     }
 
