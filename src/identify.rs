@@ -22,6 +22,13 @@ use std::sync::Arc;
 
 /// The first bytes of a Bloscpack file.
 const BLOSCPACK: &[u8] = b"blpk";
+/// Bytes that headers, and the metalayers that list the nodes of a store, may need. A metalayer of a
+/// few bytes may claim more than is available.
+const METADATA_LIMIT: i64 = 256 << 20;
+
+fn options() -> Result<Options> {
+    Options::new().with(Opt::MemoryLimit, METADATA_LIMIT)
+}
 
 /// Returns whether the path is a Bloscpack file. A file that cannot be read is an error, because
 /// its format is unknown.
@@ -93,7 +100,7 @@ pub fn check_bag(path: &OsStr, options: &Options) -> Result<()> {
 
 /// Returns the format and the kind of a path or spec.
 pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
-    match store::path::named(path, &Options::new())? {
+    match store::path::named(path, &options()?)? {
         Named::Other => identify_path(path),
         Named::Node(NodeLocation::Path(path)) => identify_path(&path),
         Named::Node(NodeLocation::Folder(folder)) => identify_in(&folder),
@@ -121,11 +128,11 @@ pub fn identify_node(store: &Store, path: &str) -> Result<(Format, Kind)> {
 }
 
 fn identify_path(path: &OsStr) -> Result<(Format, Kind)> {
-    if let Some(found) = identify_frame(frame::header_at(path, &Options::new()))? {
+    if let Some(found) = identify_frame(frame::header_at(path, &options()?))? {
         return Ok(found);
     }
     if let Some(format) = unless_other(store::format_at(path), path)? {
-        return of_store(format, Store::open(path, &Options::new()));
+        return of_store(format, Store::open(path, &options()?));
     }
     if is_folder(path)
         && let Some(found) = table::identify(&DatasetDir::local(path, false)?)?
@@ -146,11 +153,11 @@ fn identify_path(path: &OsStr) -> Result<(Format, Kind)> {
 /// Like [`identify`], for a storage. It has no name that could show a format.
 pub fn identify_in(folder: &Arc<dyn Folder>) -> Result<(Format, Kind)> {
     let name = OsStr::new("");
-    if let Some(found) = identify_frame(frame::header_in(folder, name, &Options::new()))? {
+    if let Some(found) = identify_frame(frame::header_in(folder, name, &options()?))? {
         return Ok(found);
     }
     if let Some(format) = unless_other(store::format_in(folder, name), name)? {
-        let store = Store::open_in(folder, name, &Options::new());
+        let store = Store::open_in(folder, name, &options()?);
         return of_store(format, store);
     }
     if is_folder_in(folder)
@@ -169,7 +176,7 @@ pub fn identify_in(folder: &Arc<dyn Folder>) -> Result<(Format, Kind)> {
 
 /// Returns whether the path is a store, or a CTable that is one.
 pub fn is_store(path: &OsStr) -> Result<bool> {
-    match frame::header_at(path, &Options::new()) {
+    match frame::header_at(path, &options()?) {
         Ok(Some(header)) => Ok(store::is_embedded(&header)),
         // a corrupt frame
         Err(e) if !e.is_system_failure() => Ok(false),
@@ -182,7 +189,7 @@ pub fn is_store(path: &OsStr) -> Result<bool> {
 
 /// Returns what a store is: a CTable, if all of it is one. A corrupt store is still a store.
 fn of_store(format: Format, store: Result<Store>) -> Result<(Format, Kind)> {
-    let is_table = store.and_then(|store| store.is_table("", &Options::new()));
+    let is_table = store.and_then(|store| store.is_table("", &options()?));
     match is_table {
         Ok(true) => Ok((Format::CTable, Kind::Table)),
         Err(e) if e.is_system_failure() => Err(e),
