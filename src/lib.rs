@@ -93,6 +93,7 @@ mod engine {
     pub mod alloc;
     pub mod array;
     pub mod arrow;
+    pub mod arrow_ipc;
     pub mod bag;
     pub mod blosc;
     pub mod cache;

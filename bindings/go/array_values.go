@@ -29,8 +29,8 @@ func (a *Array) SetFillValue(item []byte) error {
 }
 
 // ReadObject returns the pickle of item i of an array of Python objects. Unpickling runs code
-// that the writer of the file chose. In CTables it returns texts as UTF-8, bytes as they are, lists
-// and structures in MessagePack. Errors: ErrType for other arrays; ErrRange if there is no
+// that the writer of the file chose. In CTables it returns texts as UTF-8, bytes as they are, lists,
+// structures and any objects in MessagePack. Errors: ErrType for other arrays; ErrRange if there is no
 // item i.
 func (a *Array) ReadObject(i uint64) (object []byte, err error) {
 	err = a.view("read an object", func(a *C.holdall_array, c *call) C.holdall_status {

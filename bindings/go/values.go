@@ -1,6 +1,6 @@
 package holdall
 
-// Values of any length: texts, bytes, and lists and structures in MessagePack, for columns of
+// Values of any length: texts, bytes, and lists, structures and objects in MessagePack, for columns of
 // CTables.
 
 // #include <holdall.h>

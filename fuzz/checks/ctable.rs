@@ -56,6 +56,7 @@ fn put(of: &PackedType, out: &mut Vec<u8>) {
         PackedType::Float(_) => msgpack::put(out, Token::Float(0.5)),
         PackedType::Text => msgpack::put(out, Token::Text(b"x")),
         PackedType::Bytes => msgpack::put(out, Token::Bytes(b"x")),
+        PackedType::Any => msgpack::put(out, Token::Extension(42, b"x")),
         PackedType::List(item) => {
             msgpack::put(out, Token::Array(1));
             put(item, out);

@@ -99,7 +99,7 @@ typedef struct holdall_array_info {
 } holdall_array_info;
 
 /* One value of any length: text (dtype "T"), which is UTF-8 without a terminating zero; bytes; a
- * list or structure in MessagePack. */
+ * list, structure or any object in MessagePack. */
 typedef struct holdall_value {
     /* Its bytes; NULL: a null, whatever size is. */
     const void *data;
@@ -429,8 +429,8 @@ holdall_status holdall_array_fill_value_set(holdall_array *array,
 
 /* Reads item i of an array with itemsize 0 and one dimension. Of Python objects (dtype "object"
  * or "O"): its pickle, not interpreted. Unpickling runs code that the writer of the file chose.
- * In CTables: texts (dtype "T") as UTF-8, bytes as they are, lists and structures in
- * MessagePack.
+ * In CTables: texts (dtype "T") as UTF-8, bytes as they are, lists, structures and any objects
+ * in MessagePack.
  *
  * Returns:
  * - HOLDALL_E_TYPE: other arrays. */

@@ -212,7 +212,7 @@ impl Array {
 
     /// Returns item `i` of a one-dimensional array of Python objects, its pickle, not interpreted.
     /// Unpickling runs code that the writer of the file chose. In CTables: texts as UTF-8, bytes as they
-    /// are, lists and structures in MessagePack.
+    /// are, lists, structures and any objects in MessagePack.
     pub fn read_object(&self, i: u64) -> Result<Vec<u8>> {
         self.inner.object(i).map_err(Error)
     }

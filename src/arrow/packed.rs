@@ -1,4 +1,5 @@
-//! Converts values in MessagePack to Arrow arrays: lists and structures, of which any may be null.
+//! Converts values in MessagePack to Arrow arrays: lists and structures, of which any may be null. A
+//! value of any type stays as it is, binary with an entry in the metadata of its field.
 #![forbid(unsafe_code)]
 
 use super::data::{Buffer, Data, bits};
@@ -11,6 +12,9 @@ use crate::dtype::packed::PackedType;
 use crate::error::{Error, Result, fail};
 use crate::msgpack::{self, Token};
 
+/// The metadata of a field whose values are binary in Arrow.
+const ENCODING: (&str, &str) = ("holdall:encoding", "MessagePack");
+
 /// Returns the Arrow field for values of a type.
 pub fn field(name: &str, of: &PackedType) -> Result<Field> {
     let variable = |text| Format::Variable {
@@ -22,7 +26,7 @@ pub fn field(name: &str, of: &PackedType) -> Result<Field> {
         &PackedType::Int { signed, size } => (Format::Int { signed, size }, Vec::new()),
         PackedType::Float(size) => (Format::Float(*size), Vec::new()),
         PackedType::Text => (variable(true), Vec::new()),
-        PackedType::Bytes => (variable(false), Vec::new()),
+        PackedType::Bytes | PackedType::Any => (variable(false), Vec::new()),
         PackedType::Time(unit) => {
             let format = arrow_format(unit, true);
             let format = format.ok_or_else(|| fail!(Type, "unsupported time unit {unit:?}"))?;
@@ -37,10 +41,13 @@ pub fn field(name: &str, of: &PackedType) -> Result<Field> {
             (Format::Struct, fields.collect::<Result<_>>()?)
         }
     };
-    Ok(Field {
-        nullable: true,
-        ..Field::of(name, format, children)
-    })
+    let mut field = Field::of(name, format, children);
+    field.nullable = true;
+    if *of == PackedType::Any {
+        let (key, value) = ENCODING;
+        field.metadata.push((key.to_owned(), value.to_owned()));
+    }
+    Ok(field)
 }
 
 /// Converts values, each of which is one in MessagePack.
@@ -83,7 +90,9 @@ impl<'a> Builder<'a> {
                 Values::Fixed(*size, Vec::new())
             }
             PackedType::Time(_) => Values::Fixed(8, Vec::new()),
-            PackedType::Text | PackedType::Bytes => Values::Variable(Vec::new(), Vec::new()),
+            PackedType::Text | PackedType::Bytes | PackedType::Any => {
+                Values::Variable(Vec::new(), Vec::new())
+            }
             PackedType::List(item) => Values::Lists(Vec::new(), Box::new(Builder::new(item))),
             PackedType::Struct(fields) => {
                 let fields = fields.iter().map(|(name, of)| (&**name, Builder::new(of)));
@@ -118,6 +127,7 @@ impl<'a> Builder<'a> {
 
     /// Adds the next value.
     fn push(&mut self, rest: &mut &[u8]) -> Result<()> {
+        let whole = *rest;
         let Some(token) = msgpack::next(rest) else {
             return Err(fail!(Format, "a value in MessagePack is truncated"));
         };
@@ -136,6 +146,14 @@ impl<'a> Builder<'a> {
             }
             (Values::Variable(ends, all), Token::Bytes(bytes)) if *self.of == PackedType::Bytes => {
                 put(all, bytes)?;
+                put(ends, &[end(all.len())?])?;
+            }
+            (Values::Variable(ends, all), _) if *self.of == PackedType::Any => {
+                *rest = whole;
+                let Some(value) = msgpack::value(rest) else {
+                    return Err(fail!(Format, "a value in MessagePack is truncated"));
+                };
+                put(all, value)?;
                 put(ends, &[end(all.len())?])?;
             }
             (Values::Lists(ends, items), Token::Array(n)) => {

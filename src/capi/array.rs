@@ -155,8 +155,8 @@ impl AsMut<Array> for holdall_array {
     }
 }
 
-/// One value of any length: text (dtype "T"), which is UTF-8 without a terminating zero; bytes; a list
-/// or structure in MessagePack.
+/// One value of any length: text (dtype "T"), which is UTF-8 without a terminating zero; bytes; a list,
+/// structure or any object in MessagePack.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct holdall_value {
@@ -1044,7 +1044,8 @@ pub unsafe extern "C" fn holdall_array_fill_value_set(
 
 /// Reads item i of an array with itemsize 0 and one dimension. Of Python objects (dtype "object" or
 /// "O"): its pickle, not interpreted. Unpickling runs code that the writer of the file chose. In
-/// CTables: texts (dtype "T") as UTF-8, bytes as they are, lists and structures in MessagePack.
+/// CTables: texts (dtype "T") as UTF-8, bytes as they are, lists, structures and any objects in
+/// MessagePack.
 ///
 /// Returns:
 /// - HOLDALL_E_TYPE: other arrays.

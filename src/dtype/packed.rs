@@ -29,6 +29,8 @@ pub enum PackedType {
     List(Box<PackedType>),
     /// A value for each name.
     Struct(Vec<(String, PackedType)>),
+    /// Any value, also of an extension type.
+    Any,
 }
 
 impl fmt::Display for PackedType {
@@ -43,6 +45,7 @@ impl fmt::Display for PackedType {
             PackedType::Bytes => f.write_str("bytes"),
             PackedType::Time(unit) => write!(f, "time in {unit}"),
             PackedType::List(item) => write!(f, "list of {item}"),
+            PackedType::Any => f.write_str("any value"),
             PackedType::Struct(fields) => {
                 for (i, (name, of)) in fields.iter().enumerate() {
                     f.write_str(if i == 0 { "struct of " } else { ", " })?;
@@ -70,6 +73,9 @@ impl PackedType {
 
     /// Removes a value of the type. `None` if there is none.
     fn take(&self, rest: &mut &[u8]) -> Option<()> {
+        if *self == PackedType::Any {
+            return msgpack::value(rest).map(|_| ());
+        }
         let token = msgpack::next(rest)?;
         let fits = match (self, token) {
             (_, Token::Nil) => true,
@@ -139,6 +145,7 @@ mod tests {
             (&PackedType::Bool, b"\xc2", b"\x00"),
             (&PackedType::Bytes, b"\xc4\x00", b"\xa0"),
             (&PackedType::Float(4), b"\x01", b"\xa0"),
+            (&PackedType::Any, b"\x92\xd4\x2a\x00\xc0", b"\x91\xc1"),
             (
                 &int(true, 8),
                 b"\xd3\x80\x00\x00\x00\x00\x00\x00\x00",

@@ -156,7 +156,15 @@ class Stores(Case):
                         self.assertIsNone(table[column].dtype)
                     continue
                 arrow = pyarrow.table(table)
-                for column, of in about["columns"].items():
+                for column, values in about.get("values", {}).items():
+                    got = arrow[column].to_pylist()
+                    if column == "o":
+                        # any objects, in MessagePack
+                        self.assertEqual(got, table[column].values())
+                        self.assertEqual([one is None for one in got], [v is None for v in values])
+                    elif "hex" not in json.dumps(values):
+                        self.assertEqual(got, values, column)
+                for column, of in about.get("columns", {}).items():
                     nulls = table.nulls(column)
                     found = [] if nulls is None else numpy.flatnonzero(nulls).tolist()
                     self.assertEqual(found, of["nulls"], column)

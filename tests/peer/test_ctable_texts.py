@@ -28,11 +28,13 @@ class Row:
     word: str = blosc2.field(blosc2.dictionary())
     numbers: list[int] = blosc2.field(blosc2.list(blosc2.int64()))
     pair: dict = blosc2.field(blosc2.struct({"a": blosc2.int64(), "t": blosc2.string(max_length=8)}))
+    single: list[str] = blosc2.field(blosc2.list(blosc2.vlstring(), storage="vl"))
+    any: object = blosc2.field(blosc2.object(nullable=True))
     x: int = blosc2.field(blosc2.int64())
 
 
 NAMES = [field.name for field in dataclasses.fields(Row)]
-NULLABLE = ("masked", "marked", "text", "word")
+NULLABLE = ("masked", "marked", "text", "word", "any")
 
 
 def value(rng, name):
@@ -45,6 +47,8 @@ def value(rng, name):
         "octets": bytes(rng.randrange(256) for _ in range(n)),
         "word": f"word {rng.randrange(30)}",
         "numbers": [rng.randrange(-(1 << 40), 1 << 40) for _ in range(min(n, 20))],
+        "single": [text[:3]] * min(n, 3),
+        "any": rng.choice((n, text, -0.5, [text, {"a": True}], b"\xff" * n)),
         "pair": {"a": rng.randrange(1000), "t": text[:2]},
         "x": n,
     }.get(name, text)
@@ -58,7 +62,7 @@ def stored(name, one):
     """A value as holdall takes it."""
     if one is None:
         return None
-    if name in ("numbers", "pair"):
+    if name in ("numbers", "pair", "single", "any"):
         return msgpack.packb(one)
     return one if name == "octets" else one.encode()
 

@@ -160,8 +160,8 @@ end
     append!(table, rows)
 
 Appends rows. `rows` has the new items of every column by name. Those of a column of dtype "T" are
-strings; those of other columns of values of any length are vectors of bytes, which are lists and
-structures in MessagePack. `missing` and `nothing` are nulls.
+strings; those of other columns of values of any length are vectors of bytes, which are lists,
+structures and objects in MessagePack. `missing` and `nothing` are nulls.
 
 Throws a `DimensionMismatch` if the columns have different lengths, an `ArgumentError` for a value of
 another type, and a `HoldallError` for a null in a column without nulls, and for text that is not UTF-8.

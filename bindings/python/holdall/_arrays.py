@@ -192,7 +192,7 @@ class Array(Pickled, _native.Array):
         """Returns items of any length of an array of one dimension, a list, read in one call.
 
         start, stop: as of a slice. Items of the dtype "T" are str, others bytes: Python objects in
-        their pickled form; in CTables also lists and structures in MessagePack. A null is None.
+        their pickled form; in CTables lists, structures and objects in MessagePack. A null is None.
         Raises TypeError for another array.
 
             >>> holdall.Table("people.b2d")["name"].values()

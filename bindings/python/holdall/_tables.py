@@ -209,7 +209,7 @@ class Table(Pickled, _native.Table):
 
         rows: a dict of arrays of equal length with all columns by name, or an object with an Arrow
         stream. Texts of any length (dtype "T") are a list or array of str; None is a null. Bytes of
-        any length, and lists and structures in MessagePack, are a list of bytes.
+        any length, and lists, structures and objects in MessagePack, are a list of bytes.
 
         Raises ArgumentError for other columns or shapes, TypeError if a value would change or is
         masked.

@@ -525,7 +525,7 @@ impl Array {
     }
 
     /// Returns item i of an array of Python objects as its pickle. In CTables: texts as UTF-8, bytes as
-    /// they are, lists and structures in MessagePack.
+    /// they are, lists, structures and objects in MessagePack.
     ///
     /// Unpickling runs code that the writer of the file chose. Raises RangeError if there is no
     /// item i, TypeError for another array.

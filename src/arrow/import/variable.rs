@@ -1,4 +1,5 @@
 //! Converts Arrow arrays to values of any length: texts, bytes, and lists and structures in MessagePack.
+//! Values of any type are binary, and MessagePack already.
 //! A value that has no exact equivalent is an error.
 #![forbid(unsafe_code)]
 
@@ -30,6 +31,7 @@ pub fn check_type(field: &Field, of: &PackedType) -> Result<()> {
         (PackedType::Float(to), Format::Float(from)) => from <= to,
         (PackedType::Text, Format::Variable { text, .. }) => *text,
         (PackedType::Bytes, Format::Variable { .. } | Format::Fixed(_)) => true,
+        (PackedType::Any, Format::Variable { text, .. }) => !*text,
         (PackedType::Time(unit), from) => conversion(from, unit).is_some(),
         (PackedType::List(item), Format::VariableList(_) | Format::List(_)) => {
             let Some(child) = field.children.first() else {
@@ -177,7 +179,7 @@ impl<'a> Values<'a> {
                 let conversion = conversion(format, unit).ok_or_else(|| mismatch(field, of))?;
                 Form::Times(conversion, view.buffer(1, all.saturating_mul(8))?)
             }
-            (_, PackedType::Text | PackedType::Bytes, format) => {
+            (_, PackedType::Text | PackedType::Bytes | PackedType::Any, format) => {
                 Form::Strings(ByteStrings::new(view, format, all)?)
             }
             (_, PackedType::List(item), format) => {
@@ -284,11 +286,15 @@ impl<'a> Values<'a> {
             }
             Form::Strings(_) => {
                 let bytes = self.bytes(i)?.unwrap_or_default();
-                let token = match self.of {
-                    PackedType::Bytes => Token::Bytes(bytes),
-                    _ => Token::Text(bytes),
-                };
-                msgpack::put(out, token);
+                match self.of {
+                    PackedType::Any => {
+                        let checked = self.of.check(bytes);
+                        checked.map_err(|e| Wrong::Value(e.message))?;
+                        out.extend_from_slice(bytes);
+                    }
+                    PackedType::Bytes => msgpack::put(out, Token::Bytes(bytes)),
+                    _ => msgpack::put(out, Token::Text(bytes)),
+                }
             }
             Form::Lists(width, ends, items) => {
                 let end = |at: usize| integer_at(ends, *width, at);

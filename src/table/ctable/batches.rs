@@ -1,5 +1,5 @@
 //! Texts, bytes or other values of a CTable in a `BatchArray`: a frame of which each chunk is a batch,
-//! one or more MessagePack arrays of them and of nulls, one per block. The metalayer `_batch_array_metadata` has
+//! one or more MessagePack arrays of them and of nulls, one per block, or streams in Arrow's format. The metalayer `_batch_array_metadata` has
 //! the number of items of each batch.
 #![forbid(unsafe_code)]
 
@@ -7,7 +7,9 @@ use super::text_rows::{TextSource, check_text};
 use crate::alloc;
 use crate::array::msgpack_json::{from_json, to_json};
 use crate::array::store::Texts;
+use crate::arrow_ipc;
 use crate::blosc::encode_variable;
+use crate::dtype::packed::PackedType;
 use crate::error::{Error, Result, fail};
 use crate::json::Value;
 use crate::msgpack::{self, Token};
@@ -24,7 +26,7 @@ const FEW_PER_BLOCK: usize = 127;
 const MAX_MARKER: usize = 5;
 
 /// What the items of batches are. All may be null.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Items {
     /// Texts.
     Texts,
@@ -32,6 +34,8 @@ pub enum Items {
     Bytes,
     /// Any values in MessagePack.
     Values,
+    /// Values of this type in Arrow's format, which are only read.
+    Arrow(PackedType),
 }
 
 /// The batches of a frame.
@@ -59,10 +63,14 @@ impl Batches {
         };
         let form = json(FORM)?;
         let serializer = form.as_ref().and_then(|form| form.get("serializer"));
-        if serializer.is_some_and(|form| form.as_str() != Some("msgpack")) {
+        let expected = match items {
+            Items::Arrow(_) => "arrow",
+            Items::Texts | Items::Bytes | Items::Values => "msgpack",
+        };
+        if serializer.is_some_and(|form| form.as_str() != Some(expected)) {
             return Err(fail!(
                 Unsupported,
-                "batches in the form {} (expected MessagePack)",
+                "batches in the form {} (expected {expected})",
                 serializer.map_or(String::new(), Value::to_string)
             ));
         }
@@ -134,7 +142,7 @@ impl Batches {
         let (mut blocks, per_block) = (Vec::new(), self.per_block.unwrap_or(items.len()));
         for first in (0..items.len()).step_by(per_block.max(1)) {
             let end = items.len().min(first + per_block);
-            blocks.push(packed(items, first..end, self.items)?);
+            blocks.push(packed(items, first..end, &self.items)?);
         }
         let blocks: Vec<&[u8]> = blocks.iter().map(Vec::as_slice).collect();
         let chunk = encode_variable(self.frame.params()?, &blocks)?;
@@ -222,7 +230,7 @@ impl Batches {
         let mut content = alloc::zeroed(n)?;
         self.frame.read_chunk(i as u64, &mut content)?;
         let texts =
-            Arc::new(unpacked(&content, self.items, self.limit).map_err(|e| e.at(i as u64))?);
+            Arc::new(unpacked(&content, &self.items, self.limit).map_err(|e| e.at(i as u64))?);
         let expected = self.starts.get(i..i + 2).map_or(0, |ends| match ends {
             [begin, end] => end - begin,
             _ => 0,
@@ -275,7 +283,7 @@ impl TextSource for Batches {
 }
 
 /// Returns items as a MessagePack array.
-fn packed(items: &Texts, range: Range<usize>, form: Items) -> Result<Vec<u8>> {
+fn packed(items: &Texts, range: Range<usize>, form: &Items) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     msgpack::put(&mut out, Token::Array(range.len() as u64));
     for i in range {
@@ -286,14 +294,21 @@ fn packed(items: &Texts, range: Range<usize>, form: Items) -> Result<Vec<u8>> {
             Items::Texts => msgpack::put(&mut out, Token::Text(item)),
             Items::Bytes => msgpack::put(&mut out, Token::Bytes(item)),
             Items::Values => out.extend_from_slice(item),
+            Items::Arrow(of) => {
+                return Err(fail!(Unsupported, "writing {of} in Arrow's format"));
+            }
         }
     }
     Ok(out)
 }
 
-/// Returns the items of MessagePack arrays, one after the other.
-fn unpacked(mut rest: &[u8], items: Items, limit: u64) -> Result<Texts> {
+/// Returns the items of the blocks of a batch, one after the other.
+fn unpacked(mut rest: &[u8], items: &Items, limit: u64) -> Result<Texts> {
     let mut texts = Texts::new(limit);
+    if let Items::Arrow(of) = items {
+        arrow_ipc::read_values(rest, of, limit, &mut texts)?;
+        return Ok(texts);
+    }
     while !rest.is_empty() {
         let n = match msgpack::next(&mut rest) {
             Some(Token::Array(n)) => n,
@@ -306,7 +321,7 @@ fn unpacked(mut rest: &[u8], items: Items, limit: u64) -> Result<Texts> {
     Ok(texts)
 }
 
-fn item(rest: &mut &[u8], items: Items, texts: &mut Texts) -> Result<()> {
+fn item(rest: &mut &[u8], items: &Items, texts: &mut Texts) -> Result<()> {
     let whole = *rest;
     match (msgpack::next(rest), items) {
         (Some(Token::Nil), _) => texts.push(&[], true),
@@ -315,14 +330,14 @@ fn item(rest: &mut &[u8], items: Items, texts: &mut Texts) -> Result<()> {
             texts.push(text, false)
         }
         (Some(Token::Bytes(bytes)), Items::Bytes) => texts.push(bytes, false),
-        (Some(_), Items::Values) => {
+        (Some(_), Items::Values | Items::Arrow(_)) => {
             *rest = whole;
             let value = msgpack::value(rest).ok_or_else(|| wrong(None, "value"))?;
             texts.push(value, false)
         }
         (token, Items::Texts) => Err(wrong(token, "text")),
         (token, Items::Bytes) => Err(wrong(token, "bytes")),
-        (None, Items::Values) => Err(wrong(None, "value")),
+        (None, Items::Values | Items::Arrow(_)) => Err(wrong(None, "value")),
     }
 }
 
@@ -342,7 +357,7 @@ mod tests {
 
     #[test]
     fn texts_and_nulls() {
-        let unpacked = |bytes, items| super::unpacked(bytes, items, 9);
+        let unpacked = |bytes, items| super::unpacked(bytes, &items, 9);
         let texts = unpacked(
             b"\x93\xa1a\xc0\xd9\x02\xc3\xa9\x91\xa0\xdc\x00\x01\xda\x00\x01b",
             Items::Texts,

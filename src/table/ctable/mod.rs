@@ -19,6 +19,7 @@ mod create;
 mod dictionary;
 mod dictionary_writer;
 mod null_mask;
+mod objects;
 mod open_writer;
 mod row_map;
 mod schema;
@@ -44,6 +45,7 @@ pub use writer::{CTableWriter, writer_of};
 use self::batches::{Batches, Items};
 use self::column::Rows;
 use self::dictionary::Dictionary;
+use self::objects::Objects;
 use self::schema::{Field, Nulls, TextForm, Values};
 use self::text_rows::{TextRows, TextSource};
 use self::unread::Unread;
@@ -277,14 +279,13 @@ impl Opened<'_> {
                 let texts = Utf8::new(self.array(&folder)?, data, mask, &field.nulls, limit)?;
                 (texts.len(), Box::new(texts))
             }
-            TextForm::Batches | TextForm::Bytes | TextForm::Packed(_) => {
-                let items = match form {
-                    TextForm::Batches => Items::Texts,
-                    TextForm::Bytes => Items::Bytes,
-                    _ => Items::Values,
-                };
-                let texts = Batches::new(self.frame(&folder)?, items, limit)?;
-                (texts.len(), Box::new(texts))
+            TextForm::Batches => self.batches(&folder, Items::Texts)?,
+            TextForm::Bytes => self.batches(&folder, Items::Bytes)?,
+            TextForm::Packed(_) => self.batches(&folder, Items::Values)?,
+            TextForm::Arrow(of) => self.batches(&folder, Items::Arrow(of.clone()))?,
+            TextForm::Objects(_) => {
+                let objects = Objects::new(self.frame(&folder)?, limit);
+                (objects.len(), Box::new(objects))
             }
             TextForm::Dictionary(null) => {
                 let values = Batches::new(
@@ -319,6 +320,12 @@ impl Opened<'_> {
             nulls: may_be_null.then_some(NullRule::Texts),
             folder,
         })
+    }
+
+    /// Opens the batches of a frame, with their number of items.
+    fn batches(&self, node: &str, items: Items) -> Result<(u64, Box<dyn TextSource>)> {
+        let batches = Batches::new(self.frame(node)?, items, self.options.memory_limit())?;
+        Ok((batches.len(), Box::new(batches)))
     }
 
     /// Opens a frame of the table.

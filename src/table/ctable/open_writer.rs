@@ -101,13 +101,16 @@ fn refuse_unsupported(schema: &Value, fields: &[Field]) -> Result<()> {
         ));
     }
     for field in fields {
-        if let Values::Other(kind) = &field.values {
-            return Err(fail!(
-                Unsupported,
-                "column {:?}: columns of this kind are read-only ({kind})",
-                field.name
-            ));
-        }
+        let kind = match &field.values {
+            Values::Other(kind) => kind,
+            Values::Texts(TextForm::Arrow(_)) => "lists in Arrow's format",
+            Values::Items | Values::Times(_) | Values::Texts(_) => continue,
+        };
+        return Err(fail!(
+            Unsupported,
+            "column {:?}: columns of this kind are read-only ({kind})",
+            field.name
+        ));
     }
     Ok(())
 }

@@ -62,8 +62,12 @@ pub enum TextForm {
     Batches,
     /// As texts in batches, but any bytes.
     Bytes,
-    /// As texts in batches, but lists or structures.
+    /// As texts in batches, but lists, structures or any values.
     Packed(PackedType),
+    /// As lists in MessagePack, each a chunk.
+    Objects(PackedType),
+    /// As lists in batches in Arrow's format, which are only read.
+    Arrow(PackedType),
     /// As numbers of texts, of which this one marks nulls.
     Dictionary(i32),
 }
@@ -72,8 +76,8 @@ impl TextForm {
     /// Returns the type of values in MessagePack.
     pub fn packed(&self) -> Option<&PackedType> {
         match self {
-            TextForm::Packed(of) => Some(of),
-            _ => None,
+            TextForm::Packed(of) | TextForm::Objects(of) | TextForm::Arrow(of) => Some(of),
+            TextForm::Utf8 | TextForm::Batches | TextForm::Bytes | TextForm::Dictionary(_) => None,
         }
     }
 }
@@ -171,8 +175,8 @@ pub fn field(column: &Value) -> Result<Field> {
             }
             Some(code) => return Err(fail!(Format, "column {name:?}: the null code {code}")),
         },
-        "list" | "struct" => match packed_type(column).filter(|_| is_in_batches(column)) {
-            Some(of) => Values::Texts(TextForm::Packed(of)),
+        "list" | "struct" | "object" => match packed_type(column).and_then(|of| form(column, of)) {
+            Some(form) => Values::Texts(form),
             None => Values::Other(kind.to_owned()),
         },
         kind if FIXED.contains(&kind) || is_number(kind) => Values::Items,
@@ -193,13 +197,16 @@ pub fn field(column: &Value) -> Result<Field> {
     })
 }
 
-/// Returns whether a column of lists or structures is one of batches of MessagePack, the default.
-fn is_in_batches(column: &Value) -> bool {
-    let is = |key, value: &str| {
-        let given = column.get(key).and_then(Value::as_str);
-        given.is_none_or(|given| given == value)
-    };
-    is("storage", "batch") && is("serializer", "msgpack")
+/// Returns how values of a type are stored, if that is a form which is read.
+fn form(column: &Value, of: PackedType) -> Option<TextForm> {
+    let text = |key| column.get(key).and_then(Value::as_str);
+    let serializer = text("serializer").unwrap_or("msgpack");
+    match (text("storage").unwrap_or("batch"), serializer) {
+        ("batch", "msgpack") => Some(TextForm::Packed(of)),
+        ("vl", "msgpack") => Some(TextForm::Objects(of)),
+        ("batch", "arrow") => Some(TextForm::Arrow(of)),
+        _ => None,
+    }
 }
 
 /// Returns the type that a schema describes, if values of it are read.
@@ -220,6 +227,7 @@ fn packed_type(schema: &Value) -> Option<PackedType> {
         "float64" => Some(PackedType::Float(8)),
         "string" | "utf8" | "vlstring" | "dictionary" => Some(PackedType::Text),
         "bytes" | "vlbytes" => Some(PackedType::Bytes),
+        "object" => Some(PackedType::Any),
         "timestamp" => {
             let unit = text("unit").filter(|unit| ["s", "ms", "us", "ns"].contains(unit))?;
             Some(PackedType::Time(unit.to_owned()))
@@ -362,7 +370,10 @@ mod tests {
         let nested = br#"{"columns": [
             {"name": "a", "kind": "list", "item": {"kind": "struct", "fields": [
                 {"name": "s", "kind": "float32"}, {"name": "t", "kind": "timestamp", "unit": "s"}]}},
-            {"name": "b", "kind": "list", "item": {"kind": "int8"}, "serializer": "arrow"}]}"#;
+            {"name": "b", "kind": "list", "item": {"kind": "int8"}, "serializer": "arrow"},
+            {"name": "c", "kind": "list", "item": {"kind": "int8"}, "storage": "vl"},
+            {"name": "d", "kind": "list", "item": {"kind": "int8"}, "serializer": "other"},
+            {"name": "e", "kind": "object", "serializer": "msgpack"}]}"#;
         let fields = parse(nested).unwrap();
         let item = PackedType::Struct(vec![
             ("s".into(), PackedType::Float(4)),
@@ -370,7 +381,19 @@ mod tests {
         ]);
         let list = PackedType::List(Box::new(item));
         assert_eq!(fields[0].values, Values::Texts(TextForm::Packed(list)));
-        assert_eq!(fields[1].values, Values::Other("list".into()));
+        let int = PackedType::Int {
+            signed: true,
+            size: 1,
+        };
+        let list = PackedType::List(Box::new(int));
+        let forms: Vec<&Values> = fields[1..].iter().map(|field| &field.values).collect();
+        let expected = [
+            &Values::Texts(TextForm::Arrow(list.clone())),
+            &Values::Texts(TextForm::Objects(list)),
+            &Values::Other("list".into()),
+            &Values::Texts(TextForm::Packed(PackedType::Any)),
+        ];
+        assert_eq!(forms, expected);
         let fields = parse(text).unwrap();
         let paths: Vec<&str> = fields.iter().map(|f| &*f.path).collect();
         assert_eq!(paths, ["x", "a/b%2Ec%2Fd", "t", "l", "b", "c"]);

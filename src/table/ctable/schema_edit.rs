@@ -129,6 +129,7 @@ fn packed_entry(of: &PackedType) -> Value {
         PackedType::Bool | PackedType::Int { .. } | PackedType::Float(_) => kind(&of.to_string()),
         PackedType::Text => long("string"),
         PackedType::Bytes => long("bytes"),
+        PackedType::Any => batches("object"),
         PackedType::Time(unit) => object(&[("kind", text("timestamp")), ("unit", text(unit))]),
         PackedType::List(item) => {
             let mut list = batches("list");
@@ -159,6 +160,9 @@ pub fn text_entry(new: &NewColumn) -> Option<Value> {
         None => return None,
     };
     set(&mut entry, "name", text(new.name));
+    if entry.get("serializer").and_then(Value::as_str) == Some("arrow") {
+        set(&mut entry, "serializer", text("msgpack"));
+    }
     Some(entry)
 }
 

@@ -4,6 +4,7 @@
 use super::batch_writer::{BATCH_ROWS, BatchWriter};
 use super::batches::{FORM, Items};
 use super::dictionary_writer::DictionaryWriter;
+use super::objects::Objects;
 use super::row_map::RowMap;
 use super::schema::{Field, Nulls, TextForm};
 use super::text_rows::TextRows;
@@ -54,7 +55,9 @@ pub struct ColumnFiles<'a> {
 /// Returns the type of the values of a column.
 pub fn dtype_of(form: &TextForm) -> Result<Dtype> {
     match form {
-        TextForm::Bytes | TextForm::Packed(_) => Dtype::parse("|O").map(Dtype::of_any_length),
+        TextForm::Bytes | TextForm::Packed(_) | TextForm::Objects(_) | TextForm::Arrow(_) => {
+            Dtype::parse("|O").map(Dtype::of_any_length)
+        }
         TextForm::Utf8 | TextForm::Batches | TextForm::Dictionary(_) => Ok(Dtype::text()),
     }
 }
@@ -104,16 +107,18 @@ fn sink(
     limit: u64,
 ) -> Result<Box<dyn TextSink>> {
     let (n, entry) = (files.positions, &field.entry);
-    let batches = |suffix: &str, items, entry: &Value| {
+    let frame = |suffix: &str, entry: &Value| {
         let new = NewFrame {
             typesize: 1,
             chunk_bytes: BATCH_CHUNK,
             params: Params::new(Target::Blosc2, Codec::Zstd, 5, 1),
-            metalayers: &batch_metalayers(entry),
+            metalayers: &metalayers(entry),
             sparse: false,
         };
-        BatchWriter::new((files.frame)(suffix, &new)?, items, limit)
+        (files.frame)(suffix, &new)
     };
+    let batches =
+        |suffix: &str, items, entry: &Value| BatchWriter::new(frame(suffix, entry)?, items, limit);
     Ok(match form {
         TextForm::Utf8 => {
             let offsets = (files.array)("", &new_array("<i8", &[1], &[OFFSETS_CHUNK]))?;
@@ -123,6 +128,13 @@ fn sink(
         TextForm::Batches => Box::new(batches("", Items::Texts, entry)?),
         TextForm::Bytes => Box::new(batches("", Items::Bytes, entry)?),
         TextForm::Packed(_) => Box::new(batches("", Items::Values, entry)?),
+        TextForm::Objects(_) => Box::new(Objects::new(frame("", entry)?, limit)),
+        TextForm::Arrow(_) => {
+            return Err(fail!(
+                Unsupported,
+                "lists in Arrow's format are read-only; copy the table to change it"
+            ));
+        }
         TextForm::Dictionary(null) => {
             let numbers = (files.array)("", &new_array("<i4", &[0], &[CHUNK_ROWS]))?;
             let of = entry.get("value_type").unwrap_or(entry);
@@ -134,12 +146,11 @@ fn sink(
     })
 }
 
-/// Returns the metalayers of fixed length of a frame of batches, for a member of the schema.
-fn batch_metalayers(entry: &Value) -> Vec<(&'static str, Vec<u8>)> {
-    let kind = entry
-        .get("kind")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+/// Returns the metalayers of fixed length of a frame of values, for a member of the schema.
+fn metalayers(entry: &Value) -> Vec<(&'static str, Vec<u8>)> {
+    let text = |key| entry.get(key).and_then(Value::as_str);
+    let kind = text("kind").unwrap_or_default();
+    let storage = text("storage").unwrap_or("batch");
     let is_nullable = entry.get("nullable") == Some(&Value::Bool(true));
     let role = match kind {
         "list" => {
@@ -147,14 +158,14 @@ fn batch_metalayers(entry: &Value) -> Vec<(&'static str, Vec<u8>)> {
                 .get("item")
                 .map_or("null".to_owned(), Value::to_string);
             let text = format!(
-                r#"{{"version": 1, "kind": "list", "item": {item}, "nullable": {is_nullable}, "serializer": "msgpack", "batch_rows": {BATCH_ROWS}, "backend": "batch"}}"#
+                r#"{{"version": 1, "kind": "list", "item": {item}, "nullable": {is_nullable}, "serializer": "msgpack", "batch_rows": {BATCH_ROWS}, "backend": "{storage}"}}"#
             );
             ("listarray", text)
         }
         kind => {
             let of = match kind {
                 "vlbytes" => "bytes",
-                "struct" => "struct",
+                "struct" | "object" => kind,
                 _ => "str",
             };
             let text = format!(
@@ -163,10 +174,19 @@ fn batch_metalayers(entry: &Value) -> Vec<(&'static str, Vec<u8>)> {
             ("ctable_varlen_scalar", text)
         }
     };
-    let form = format!(
-        r#"{{"version": 1, "serializer": "msgpack", "items_per_block": {BATCH_ROWS}, "arrow_schema": null}}"#
-    );
-    let both = [role, (FORM, form)];
+    let form = match storage {
+        "vl" => (
+            "vlarray",
+            r#"{"version": 1, "serializer": "msgpack"}"#.to_owned(),
+        ),
+        _ => (
+            FORM,
+            format!(
+                r#"{{"version": 1, "serializer": "msgpack", "items_per_block": {BATCH_ROWS}, "arrow_schema": null}}"#
+            ),
+        ),
+    };
+    let both = [role, form];
     both.map(|(name, text)| (name, from_json(text.as_bytes())))
         .into()
 }

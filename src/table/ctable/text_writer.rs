@@ -6,11 +6,13 @@ use super::commit_part::CommitPart;
 use super::null_mask::{NullMask, SharedMask};
 use super::row_map::RowMap;
 use super::schema::TextForm;
+use super::text_column::dtype_of;
 use super::text_rows::{TextSource, check_text, not_bytes, object_of, rows_of};
 use super::valid_rows::ValidRows;
 use crate::array::store::{Reader, Store, Texts};
 use crate::blosc::StoredEncoding;
 use crate::checksum::Checksum;
+use crate::dtype::Dtype;
 use crate::dtype::packed::PackedType;
 use crate::error::{Result, fail};
 use crate::format::Format;
@@ -102,7 +104,7 @@ impl TextWriter {
             let e = fail!(Type, "{}: value {i}: {what}", self.name);
             e.at(i as u64)
         };
-        let has_bytes = matches!(self.form, TextForm::Bytes | TextForm::Packed(_));
+        let has_bytes = dtype_of(&self.form)? != Dtype::text();
         if has_bytes || !texts.is_text() {
             for i in (0..texts.len()).filter(|i| !texts.is_null(*i)) {
                 let checked = self.check(texts.get(i).unwrap_or_default());
@@ -136,7 +138,7 @@ impl TextWriter {
         match &self.form {
             TextForm::Utf8 | TextForm::Batches | TextForm::Dictionary(_) => check_text(value),
             TextForm::Bytes => Ok(()),
-            TextForm::Packed(of) => of.check(value),
+            TextForm::Packed(of) | TextForm::Objects(of) | TextForm::Arrow(of) => of.check(value),
         }
     }
 

@@ -4,6 +4,7 @@ mod texts;
 mod write;
 
 use super::*;
+use crate::array::store::Texts;
 use crate::checksum::Checksum;
 use crate::error::Status;
 use crate::format::Kind as ContainerKind;
@@ -214,6 +215,30 @@ fn texts_are_those_of_the_tool() {
     for (i, expected) in lists.iter().enumerate() {
         let packed = [&[0x90 | expected.len() as u8], expected.as_slice()].concat();
         assert_eq!(column.array.object(i as u64).unwrap(), packed, "{i}");
+    }
+}
+
+/// Any objects, lists one by one, and lists in Arrow's format.
+#[test]
+fn objects_are_those_of_the_tool() {
+    let facts: Json =
+        serde_json::from_slice(&std::fs::read(fixture("tables.json")).unwrap()).unwrap();
+    for name in ["objects.b2z", "arrow.b2z"] {
+        let table = opened(name).unwrap();
+        for (column, expected) in facts[name]["values"].as_object().unwrap() {
+            let array = &table.columns()[table.column_index(column).unwrap()].array;
+            let json = |texts: &Texts, i| match texts.is_null(i) {
+                true => Json::Null,
+                false => serde_json::from_str(&to_json(texts.get(i).unwrap())).unwrap(),
+            };
+            let (expected, rows) = (expected.as_array().unwrap(), table.rows());
+            for (first, n) in [(0, rows), (3, 5), (rows - 1, 1), (2, 0)] {
+                let texts = array.texts(first, n).unwrap();
+                let found: Vec<Json> = (0..n as usize).map(|i| json(&texts, i)).collect();
+                let expected = &expected[first as usize..(first + n) as usize];
+                assert_eq!(found, expected, "{name} {column} {first}");
+            }
+        }
     }
 }
 
