@@ -446,6 +446,15 @@ class Schunk(Handle):
     def set_meta(self, value):
         call("schunk_attr_set", self._handle, b"", value, len(value or b""))
 
+    def attrs(self):
+        """Returns pairs of names and values."""
+        value, n, pairs = P(), SIZE(), []
+        for i in range(_lib.holdall_schunk_attr_count(self._handle)):
+            name = _lib.holdall_schunk_attr_name(self._handle, i)
+            call("schunk_attr_get", self._handle, name, c.byref(value), c.byref(n))
+            pairs.append((name.decode(), c.string_at(value, n.value)))
+        return pairs
+
     def commit(self):
         call("schunk_commit", self._handle)
 

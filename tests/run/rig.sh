@@ -91,10 +91,10 @@ peers) # $HOLDALL_CASES random cases of each kind
     # c-blosc2 creates four threads for each frame that it opens otherwise
     BLOSC_NTHREADS=1 "$CARGO" run --locked --release --package holdall-peers -- "${HOLDALL_CASES:?}"
     ;;
-suite) # the files that the tests of python-blosc2 write, which remain in target/suite
+suite) # needs Linux; what the tests of python-blosc2 and c-blosc2 write remains in target/suite
     "$MAKE" build stage venv
     sh cmake/venv.sh "$VENV" suite
-    echo '== Files of the tests of python-blosc2'
+    echo '== Files of the tests of python-blosc2 and c-blosc2'
     "$VENV/bin/python" tests/peer/suite/compare.py target/suite
     ;;
 tsan) # builds the standard library of Rust

@@ -1,5 +1,5 @@
-"""Runs the tests of python-blosc2, and compares what it and holdall read of every container that
-they write: equal, or an error that names the reason.
+"""Runs the tests of python-blosc2 and c-blosc2, and compares what python-blosc2 and holdall read of
+every container that they write: equal, or an error that names the reason.
 
 usage: compare.py FOLDER"""
 
@@ -9,6 +9,7 @@ import importlib.metadata
 import math
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -49,6 +50,55 @@ def run_tests(folder, files):
         )
 
 
+def run_c_tests(folder, files):
+    """Compiles the tests of c-blosc2 with the library in python-blosc2, and runs each in a new
+    folder. HOLDALL_C_BLOSC2 is the path of the sources, which are cloned without it."""
+    source = pathlib.Path(os.environ.get("HOLDALL_C_BLOSC2") or folder / "c-blosc2")
+    if not source.exists():
+        url = "https://github.com/Blosc/c-blosc2"
+        tag = f"v{blosc2.blosclib_version.split()[0]}"
+        subprocess.run(["git", "clone", "-q", "--depth=1", "-b", tag, url, source], check=True)
+    installed = pathlib.Path(blosc2.__file__).parent
+    library = installed / "lib" / "libblosc2.so"
+    # cmake would write it
+    (folder / "config.h").write_text("#define HAVE_ZSTD 1\n", encoding="ascii")
+    includes = [folder, source / "include", source / "blosc", source / "plugins/codecs/zfp"]
+    cc = ["cc", "-O1", "-w", "-pthread", "-DBLOSC_TESTING", *(f"-I{path}" for path in includes)]
+    capture = folder / "captured.so"
+    shared = ["-shared", "-fPIC", HERE / "captured.c", "-o", capture, "-ldl"]
+    subprocess.run([*cc, *shared], check=True)
+    environment = dict(os.environ, SUITE_FILES=str(files), LD_PRELOAD=str(capture))
+    tests = [*source.glob("tests/**/test_*.c"), *source.glob("plugins/**/test_*.c")]
+    # tests with a table of arguments compress only buffers
+    tests = sorted(test for test in tests if not test.with_suffix(".csv").exists())
+    with open(folder / "tests.log", "w", encoding="utf-8") as log:
+        for test in tests:
+            program = folder / test.stem
+            # some tests call functions that the shared library does not export
+            linked = any(
+                not subprocess.run(
+                    [*cc, test, "-o", program, lib, f"-Wl,-rpath,{lib.parent}", "-lm", "-ldl"],
+                    stderr=subprocess.DEVNULL,
+                    check=False,
+                ).returncode
+                for lib in (library, library.with_suffix(".a"))
+            )
+            print(f"{test.stem}: {'runs' if linked else 'does not link'}", file=log, flush=True)
+            if linked:
+                shutil.copytree(source / "plugins" / "test_data", folder / "run")
+                ran = subprocess.run(
+                    [program],
+                    cwd=folder / "run",
+                    env=environment,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    timeout=600,
+                    check=False,
+                )
+                print(f"\n{test.stem}: status {ran.returncode}", file=log, flush=True)
+                shutil.rmtree(folder / "run")
+
+
 def flat(values):
     """Returns the numbers, texts and nulls of a column, whatever form Arrow gives its rows."""
     if isinstance(values, np.ndarray):
@@ -64,6 +114,18 @@ def flat(values):
 
 def is_readable(theirs):
     """Whether python-blosc2 reads what it has opened; of a table, any of its columns."""
+    if isinstance(theirs, blosc2.NDArray):
+        # c-blosc2 writes an item size of 1 if it copies an array in memory whose items are larger
+        # than 255 bytes to a file. Then it reads the chunks, but no items.
+        padded = [-(-chunk // block) * block for chunk, block in zip(theirs.chunks, theirs.blocks)]
+        theirs = theirs.schunk
+        if theirs.chunksize != math.prod(padded) * theirs.typesize:
+            return False
+    if isinstance(theirs, blosc2.SChunk):
+        try:
+            return all(theirs.decompress_chunk(i) is not None for i in range(theirs.nchunks))
+        except RuntimeError:
+            return False
     if not isinstance(theirs, blosc2.CTable):
         return theirs is not None
 
@@ -74,6 +136,12 @@ def is_readable(theirs):
             return False
 
     return any(reads(name) for name in theirs.col_names)
+
+
+def metalayers(theirs):
+    """Returns the fixed metalayers of a superchunk, then those of variable length."""
+    fixed = [(name, blosc2.blosc2_ext.meta__getitem__(theirs, name)) for name in theirs.meta.keys()]
+    return fixed + [(name, theirs.vlmeta.get_vlmeta(name)) for name in theirs.vlmeta]
 
 
 class Comparison:
@@ -133,14 +201,15 @@ class Comparison:
         self.found["objects, as chunks"] += 1
 
     def chunks(self, path, theirs):
-        if theirs.nbytes == 0:
-            h.Schunk(path).close()
-        for i, about in enumerate(theirs.iterchunks_info()):
-            if about.special == blosc2.SpecialValue.UNINIT:
-                self.found["chunks without defined content"] += 1
-                continue
-            with h.Schunk(path) as schunk:
-                if schunk.read_chunk(i) != theirs.decompress_chunk(i):
+        with h.Schunk(path) as schunk:
+            if schunk.chunk_count != theirs.nchunks:
+                return self.differ(path, f"{schunk.chunk_count} chunks, not {theirs.nchunks}")
+            if schunk.attrs() != metalayers(theirs):
+                return self.differ(path, f"metalayers {schunk.attrs()}")
+            for i, about in enumerate(theirs.iterchunks_info()):
+                if about.special == blosc2.SpecialValue.UNINIT:
+                    self.found["chunks without defined content"] += 1
+                elif schunk.read_chunk(i) != theirs.decompress_chunk(i):
                     return self.differ(path, f"chunk {i}")
         self.found["equal"] += 1
 
@@ -197,24 +266,33 @@ def column(table, name):
     return pa.RecordBatchReader._import_from_c(address).read_all().column(0).to_pylist()
 
 
-def main(folder):
-    faulthandler.enable()
-    warnings.simplefilter("ignore", UserWarning)
-    folder = pathlib.Path(folder).resolve()
+def compare(folder, run, least):
+    """Compares what the tests that `run` runs write, and returns whether any of it differs."""
     files = folder / "files"
     if not files.exists():
         files.mkdir(parents=True)
-        run_tests(folder, files)
+        run(folder, files)
     comparison = Comparison()
     paths = sorted(str(path) for path in files.iterdir())
     for path in paths:
         comparison.container(path)
-    print(f"{len(paths)} containers:")
+    print(f"{len(paths)} containers of {run.__name__}():")
     for what, n in comparison.found.most_common():
         print(f"{n:7} {what}")
-    print("\n".join(comparison.wrong))
-    assert len(paths) > 1000, folder / "pytest.log"
+    print("\n".join(comparison.wrong), flush=True)
+    assert len(paths) > least, folder
     return bool(comparison.wrong)
+
+
+def main(folder):
+    faulthandler.enable()
+    warnings.simplefilter("ignore", UserWarning)
+    folder = pathlib.Path(folder).resolve()
+    differs = [
+        compare(folder, run_tests, 1000),
+        compare(folder / "c", run_c_tests, 4000),
+    ]
+    return any(differs)
 
 
 if __name__ == "__main__":
