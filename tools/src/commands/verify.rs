@@ -7,8 +7,8 @@
 //!   the record or chunk.
 //! - `files`: only of a set that cannot be opened as a whole: a list of such objects, one for each of its files
 //! - `intact`, `corrupt`, `unchecked`: numbers of records or chunks
-//! - `result`: `"intact"`, `"corrupt"`, `"unreadable"` (the reason is on standard error), or `"changed"` (a writer
-//!   committed during each attempt)
+//! - `result`: `"intact"`, `"corrupt"`, `"unsupported"` (no other fault than content that is not supported),
+//!   `"unreadable"` (the reason is on standard error), or `"changed"` (a writer committed during each attempt)
 
 use crate::cli::Verify;
 use crate::cli::usage::Usage;
@@ -28,6 +28,8 @@ struct Verdict {
     unchecked: u64,
     /// Something is corrupt.
     is_corrupt: bool,
+    /// Something is not supported: a codec, a version, a kind of object.
+    is_unsupported: bool,
     /// A fault is none of a single record or chunk.
     is_broken: bool,
     /// A writer committed during each attempt.
@@ -37,6 +39,10 @@ struct Verdict {
 }
 
 impl Verdict {
+    fn has_faults(&self) -> bool {
+        self.is_corrupt || self.is_unsupported
+    }
+
     fn has_counts(&self) -> bool {
         self.intact + self.corrupt + self.unchecked > 0
     }
@@ -47,6 +53,7 @@ impl Verdict {
             Verdict { is_corrupt: true, .. } => "corrupt",
             Verdict { has_failed: true, .. } => "unreadable",
             Verdict { is_changed: true, .. } => "changed",
+            Verdict { is_unsupported: true, .. } => "unsupported",
             _ => "intact",
         };
         let (intact, corrupt, unchecked) = (self.intact, self.corrupt, self.unchecked);
@@ -99,9 +106,11 @@ impl Verification<'_, '_> {
                 verdict.has_failed = true;
                 return true;
             }
-            let is_first = !verdict.is_corrupt;
-            verdict.is_corrupt = true;
-            verdict.is_broken |= fault.position().is_none();
+            let is_first = !verdict.has_faults();
+            let is_damage = !is_unsupported(fault.status());
+            verdict.is_corrupt |= is_damage;
+            verdict.is_unsupported |= !is_damage;
+            verdict.is_broken |= is_damage && fault.position().is_none();
             progress::suspend(|| printed = self.fault(part, fault, is_first));
             printed.is_ok()
         });
@@ -114,7 +123,7 @@ impl Verification<'_, '_> {
                 verdict.unchecked = found.unchecked;
             }
             Err(_) if signals::stopped() => return Err(Failure::Stopped),
-            Err(error) if !verdict.is_corrupt && !verdict.has_failed => {
+            Err(error) if !verdict.has_faults() && !verdict.has_failed => {
                 verdict.is_changed = error.status() == Status::Busy;
                 verdict.has_failed = !verdict.is_changed;
                 library(path)(error).report_message();
@@ -149,14 +158,14 @@ impl Verification<'_, '_> {
             separator = ",";
             let verdict = self.verify_one(file, &options)?;
             self.put(&verdict.members())?;
-            if is_text && verdict.is_corrupt {
+            if is_text && verdict.has_faults() {
                 self.counts(file, &verdict)?;
             }
             all.intact += verdict.intact;
             all.corrupt += verdict.corrupt;
             all.unchecked += verdict.unchecked;
             all.is_changed |= verdict.is_changed;
-            faulty += usize::from(verdict.is_corrupt || verdict.has_failed);
+            faulty += usize::from(verdict.has_faults() || verdict.has_failed);
         }
         self.put("],")?;
         if is_text {
@@ -170,7 +179,7 @@ impl Verification<'_, '_> {
     /// Verifies a path. A set that cannot be opened says nothing of most of its files.
     fn verify(&mut self, path: &FileName, options: &Options) -> Result<Verdict> {
         let mut verdict = self.verify_one(path, options)?;
-        let is_broken = (verdict.is_corrupt || verdict.has_failed) && !verdict.has_counts();
+        let is_broken = (verdict.has_faults() || verdict.has_failed) && !verdict.has_counts();
         let mut files = Vec::new();
         if is_broken
             && path.bytes().iter().any(|byte| matches!(byte, b'@' | b','))
@@ -197,7 +206,7 @@ pub fn run(args: &Verify, usage: &Usage) -> Result<Exit> {
     let options = options::source(&args.source)?;
     let mut output = Output::standard();
     let mut verification = Verification { args, output: &mut output };
-    let (mut corrupt, mut failed, mut changed) = (0, 0, 0);
+    let (mut corrupt, mut unsupported, mut failed, mut changed) = (0, 0, 0, 0);
     for path in &args.paths {
         let verdict = match verification.verify(path, &options) {
             Err(Failure::Stopped) => {
@@ -208,22 +217,39 @@ pub fn run(args: &Verify, usage: &Usage) -> Result<Exit> {
             verdict => verdict?,
         };
         corrupt += usize::from(verdict.is_corrupt);
+        unsupported += usize::from(verdict.is_unsupported && !verdict.is_corrupt);
         failed += usize::from(verdict.has_failed);
         changed += usize::from(verdict.is_changed);
     }
-    let code = match (corrupt + failed, changed) {
+    let code = match (corrupt + unsupported + failed, changed) {
         (0, 0) => Exit::Done,
         (0, _) => Exit::Changed,
         _ => Exit::Failed,
     };
     let code = output.finish(code)?;
-    if corrupt > 0 {
-        let unread = match failed {
-            0 => String::new(),
-            failed => format!(", {failed} could not be read"),
-        };
-        let paths = args.paths.len();
-        report::error(&format!("verify: damage was found in {corrupt} of {paths}{unread}"));
+    if corrupt + unsupported > 0 {
+        report::error(&summary(args.paths.len(), corrupt, unsupported, failed));
     }
     Ok(code)
+}
+
+/// Returns whether a fault is content that the library does not read, and not damage.
+fn is_unsupported(status: Status) -> bool {
+    matches!(status, Status::Unsupported | Status::Codec | Status::Version)
+}
+
+fn summary(paths: usize, corrupt: usize, unsupported: usize, failed: usize) -> String {
+    let counts = [
+        ("damage was found in ", corrupt, ""),
+        ("content that is not supported in ", unsupported, ""),
+        ("", failed, " could not be read"),
+    ];
+    let counts = counts.iter().filter(|(_, n, _)| *n > 0).enumerate();
+    let parts: Vec<String> = counts
+        .map(|(i, (before, n, after))| match i {
+            0 => format!("{before}{n} of {paths}{after}"),
+            _ => format!("{before}{n}{after}"),
+        })
+        .collect();
+    format!("verify: {}", parts.join(", "))
 }
