@@ -35,8 +35,10 @@ pub fn encode_variable(params: &Params, blocks: &[&[u8]]) -> Result<Vec<u8>> {
     let table = header.len() + 4 * blocks.len();
     let mut chunk = alloc::zeroed(table)?;
     for (i, block) in blocks.iter().enumerate() {
+        // the size of a block is a multiple of that of an item, but a value may have any length
         let own = Params {
             blocksize: Some(block.len()),
+            typesize: 1,
             ..own.clone()
         };
         let mut alone = Vec::new();
@@ -237,8 +239,8 @@ mod tests {
             Codec::Zlib,
             Codec::Zstd,
         ] {
-            for level in [0, 1, 5, 9] {
-                let params = Params::new(Target::Blosc2, codec, level, 1);
+            for (level, typesize) in [(0, 1), (1, 4), (5, 1), (5, 9), (9, 300)] {
+                let params = Params::new(Target::Blosc2, codec, level, typesize);
                 for blocks in [
                     &[&text[..]][..],
                     &[&text[..10], &noise[..], &zeros[..], &text[..], &b"\x90"[..]],
@@ -248,7 +250,7 @@ mod tests {
                     let content = blocks.concat();
                     let mut found = vec![0; content.len()];
                     decode(&chunk, &mut found, 2).unwrap();
-                    assert!(found == content, "{codec:?} {level}");
+                    assert!(found == content, "{codec:?} {level} {typesize}");
                     let header = Header::parse(&chunk).unwrap();
                     assert_eq!(header.variable_blocks, Some(blocks.len()));
                     assert_eq!(header.cbytes, chunk.len());
