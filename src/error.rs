@@ -66,6 +66,12 @@ impl Status {
                 | Status::Unsupported
         )
     }
+
+    /// Returns whether this library lacks a required version, codec or feature. This is not
+    /// corruption.
+    pub fn is_unsupported(self) -> bool {
+        matches!(self, Status::Version | Status::Codec | Status::Unsupported)
+    }
 }
 
 /// An error with its message.
@@ -136,13 +142,9 @@ impl Error {
             && !os::INVALID_NAME_CODES.contains(&self.os_code)
     }
 
-    /// Returns whether this library lacks a required version, codec or feature. This is not
-    /// corruption.
+    /// Returns what [`Status::is_unsupported`] does.
     pub fn is_unsupported(&self) -> bool {
-        matches!(
-            self.status,
-            Status::Version | Status::Codec | Status::Unsupported
-        )
+        self.status.is_unsupported()
     }
 
     /// Changes the status to `Busy`: a writer changed the file during the read, so the error says

@@ -107,7 +107,7 @@ impl Verification<'_, '_> {
                 return true;
             }
             let is_first = !verdict.has_faults();
-            let is_damage = !is_unsupported(fault.status());
+            let is_damage = !fault.status().is_unsupported();
             verdict.is_corrupt |= is_damage;
             verdict.is_unsupported |= !is_damage;
             verdict.is_broken |= is_damage && fault.position().is_none();
@@ -231,11 +231,6 @@ pub fn run(args: &Verify, usage: &Usage) -> Result<Exit> {
         report::error(&summary(args.paths.len(), corrupt, unsupported, failed));
     }
     Ok(code)
-}
-
-/// Returns whether a fault is content that the library does not read, and not damage.
-fn is_unsupported(status: Status) -> bool {
-    matches!(status, Status::Unsupported | Status::Codec | Status::Version)
 }
 
 fn summary(paths: usize, corrupt: usize, unsupported: usize, failed: usize) -> String {
