@@ -4,6 +4,7 @@
 
 use super::handle::Frame;
 use super::index::IndexSlot;
+use crate::alloc;
 use crate::blosc;
 use crate::blosc::stored::StoredBytes;
 use crate::error::{Result, fail};
@@ -83,6 +84,14 @@ impl Frame {
             return Err(self.layout().chunk_error(i, e));
         }
         self.read(span.start, dst)
+    }
+
+    /// Returns the content of chunk `i`, which may need `limit` bytes; `what`: its name for messages.
+    pub fn chunk_content(&self, i: u64, limit: u64, what: &str) -> Result<Vec<u8>> {
+        let span = self.span(i)?;
+        let mut content = alloc::zeroed(alloc::allow(span.end - span.start, limit, what)?)?;
+        self.read_chunk(i, &mut content)?;
+        Ok(content)
     }
 
     /// Calls `f` with the stored bytes of chunk `i`. A chunk that is pending or not stored is

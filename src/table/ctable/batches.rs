@@ -1,6 +1,6 @@
-//! Texts, bytes or other values of a CTable in a `BatchArray`: a frame of which each chunk is a batch,
-//! one or more MessagePack arrays of them and of nulls, one per block, or streams in Arrow's format. The metalayer `_batch_array_metadata` has
-//! the number of items of each batch.
+//! Texts, bytes or other values of a CTable in a `BatchArray`: a frame of which each chunk is a
+//! batch, one or more MessagePack arrays of them and of nulls, one per block, or streams in Arrow's
+//! format. The metalayer `_batch_array_metadata` has the number of items of each batch.
 #![forbid(unsafe_code)]
 
 use super::text_rows::{TextSource, check_text};
@@ -225,10 +225,9 @@ impl Batches {
         if let Some((_, texts)) = last.as_ref().filter(|(of, _)| *of == i) {
             return Ok(Arc::clone(texts));
         }
-        let span = self.frame.span(i as u64)?;
-        let n = alloc::allow(span.end - span.start, self.limit, "a batch of texts")?;
-        let mut content = alloc::zeroed(n)?;
-        self.frame.read_chunk(i as u64, &mut content)?;
+        let content = self
+            .frame
+            .chunk_content(i as u64, self.limit, "a batch of texts")?;
         let texts =
             Arc::new(unpacked(&content, &self.items, self.limit).map_err(|e| e.at(i as u64))?);
         let expected = self.starts.get(i..i + 2).map_or(0, |ends| match ends {

@@ -269,34 +269,29 @@ impl Opened<'_> {
         let folder = format!("{COLUMNS}/{}", field.path);
         let limit = self.options.memory_limit();
         let name = self.store.show(&self.path(&folder));
-        let (n, source): (u64, Box<dyn TextSource>) = match form {
+        let batches = |node: &str, items| Batches::new(self.frame(node)?, items, limit);
+        let source: Box<dyn TextSource> = match form {
             TextForm::Utf8 => {
                 let mask = match field.nulls {
                     Nulls::Mask => self.stored_mask(&folder)?,
                     _ => None,
                 };
                 let data = self.array(&format!("{folder}{UTF8}"))?;
-                let texts = Utf8::new(self.array(&folder)?, data, mask, &field.nulls, limit)?;
-                (texts.len(), Box::new(texts))
+                let ends = self.array(&folder)?;
+                Box::new(Utf8::new(ends, data, mask, &field.nulls, limit)?)
             }
-            TextForm::Batches => self.batches(&folder, Items::Texts)?,
-            TextForm::Bytes => self.batches(&folder, Items::Bytes)?,
-            TextForm::Packed(_) => self.batches(&folder, Items::Values)?,
-            TextForm::Arrow(of) => self.batches(&folder, Items::Arrow(of.clone()))?,
-            TextForm::Objects(_) => {
-                let objects = Objects::new(self.frame(&folder)?, limit);
-                (objects.len(), Box::new(objects))
-            }
+            TextForm::Batches => Box::new(batches(&folder, Items::Texts)?),
+            TextForm::Bytes => Box::new(batches(&folder, Items::Bytes)?),
+            TextForm::Packed(_) => Box::new(batches(&folder, Items::Values)?),
+            TextForm::Arrow(of) => Box::new(batches(&folder, Items::Arrow(of.clone()))?),
+            TextForm::Objects(_) => Box::new(Objects::new(self.frame(&folder)?, limit)),
             TextForm::Dictionary(null) => {
-                let values = Batches::new(
-                    self.frame(&format!("{folder}{DICTIONARY}"))?,
-                    Items::Texts,
-                    limit,
-                )?;
-                let texts = Dictionary::new(self.array(&folder)?, &values, *null, limit)?;
-                (texts.len(), Box::new(texts))
+                let values = batches(&format!("{folder}{DICTIONARY}"), Items::Texts)?;
+                let numbers = self.array(&folder)?;
+                Box::new(Dictionary::new(numbers, &values, *null, limit)?)
             }
         };
+        let n = source.len();
         if n < valid.end() {
             return Err(fail!(
                 Format,
@@ -320,12 +315,6 @@ impl Opened<'_> {
             nulls: may_be_null.then_some(NullRule::Texts),
             folder,
         })
-    }
-
-    /// Opens the batches of a frame, with their number of items.
-    fn batches(&self, node: &str, items: Items) -> Result<(u64, Box<dyn TextSource>)> {
-        let batches = Batches::new(self.frame(node)?, items, self.options.memory_limit())?;
-        Ok((batches.len(), Box::new(batches)))
     }
 
     /// Opens a frame of the table.

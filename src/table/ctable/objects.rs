@@ -4,7 +4,6 @@
 
 use super::text_rows::TextSource;
 use super::text_writer::TextSink;
-use crate::alloc;
 use crate::array::store::Texts;
 use crate::error::{Result, fail};
 use crate::msgpack;
@@ -26,10 +25,7 @@ impl Objects {
     }
 
     fn read_one(&self, i: u64, to: &mut Texts) -> Result<()> {
-        let span = self.frame.span(i)?;
-        let n = alloc::allow(span.end - span.start, self.limit, "a value")?;
-        let mut content = alloc::zeroed(n)?;
-        self.frame.read_chunk(i, &mut content)?;
+        let content = self.frame.chunk_content(i, self.limit, "a value")?;
         let mut rest = &content[..];
         match msgpack::value(&mut rest) {
             Some([NULL]) if rest.is_empty() => to.push(&[], true),

@@ -73,6 +73,16 @@ pub enum TextForm {
 }
 
 impl TextForm {
+    /// Returns whether the values are texts.
+    pub fn is_text(&self) -> bool {
+        match self {
+            TextForm::Utf8 | TextForm::Batches | TextForm::Dictionary(_) => true,
+            TextForm::Bytes | TextForm::Packed(_) | TextForm::Objects(_) | TextForm::Arrow(_) => {
+                false
+            }
+        }
+    }
+
     /// Returns the type of values in MessagePack.
     pub fn packed(&self) -> Option<&PackedType> {
         match self {

@@ -54,11 +54,9 @@ pub struct ColumnFiles<'a> {
 
 /// Returns the type of the values of a column.
 pub fn dtype_of(form: &TextForm) -> Result<Dtype> {
-    match form {
-        TextForm::Bytes | TextForm::Packed(_) | TextForm::Objects(_) | TextForm::Arrow(_) => {
-            Dtype::parse("|O").map(Dtype::of_any_length)
-        }
-        TextForm::Utf8 | TextForm::Batches | TextForm::Dictionary(_) => Ok(Dtype::text()),
+    match form.is_text() {
+        true => Ok(Dtype::text()),
+        false => Dtype::parse("|O").map(Dtype::of_any_length),
     }
 }
 

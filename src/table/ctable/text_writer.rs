@@ -6,13 +6,11 @@ use super::commit_part::CommitPart;
 use super::null_mask::{NullMask, SharedMask};
 use super::row_map::RowMap;
 use super::schema::TextForm;
-use super::text_column::dtype_of;
 use super::text_rows::{TextSource, check_text, not_bytes, object_of, rows_of};
 use super::valid_rows::ValidRows;
 use crate::array::store::{Reader, Store, Texts};
 use crate::blosc::StoredEncoding;
 use crate::checksum::Checksum;
-use crate::dtype::Dtype;
 use crate::dtype::packed::PackedType;
 use crate::error::{Result, fail};
 use crate::format::Format;
@@ -104,8 +102,7 @@ impl TextWriter {
             let e = fail!(Type, "{}: value {i}: {what}", self.name);
             e.at(i as u64)
         };
-        let has_bytes = dtype_of(&self.form)? != Dtype::text();
-        if has_bytes || !texts.is_text() {
+        if !self.form.is_text() || !texts.is_text() {
             for i in (0..texts.len()).filter(|i| !texts.is_null(*i)) {
                 let checked = self.check(texts.get(i).unwrap_or_default());
                 checked.map_err(|e| wrong(i, &e.message))?;
@@ -135,10 +132,10 @@ impl TextWriter {
     }
 
     fn check(&self, value: &[u8]) -> Result<()> {
-        match &self.form {
-            TextForm::Utf8 | TextForm::Batches | TextForm::Dictionary(_) => check_text(value),
-            TextForm::Bytes => Ok(()),
-            TextForm::Packed(of) | TextForm::Objects(of) | TextForm::Arrow(of) => of.check(value),
+        match self.form.packed() {
+            Some(of) => of.check(value),
+            None if self.form.is_text() => check_text(value),
+            None => Ok(()),
         }
     }
 
