@@ -128,9 +128,7 @@ impl<'a> Builder<'a> {
     /// Adds the next value.
     fn push(&mut self, rest: &mut &[u8]) -> Result<()> {
         let whole = *rest;
-        let Some(token) = msgpack::next(rest) else {
-            return Err(fail!(Format, "a value in MessagePack is truncated"));
-        };
+        let token = msgpack::next(rest).ok_or_else(truncated)?;
         let before = self.len();
         match (&mut self.values, token) {
             (_, Token::Nil) => return self.push_null(),
@@ -150,10 +148,7 @@ impl<'a> Builder<'a> {
             }
             (Values::Variable(ends, all), _) if *self.of == PackedType::Any => {
                 *rest = whole;
-                let Some(value) = msgpack::value(rest) else {
-                    return Err(fail!(Format, "a value in MessagePack is truncated"));
-                };
-                put(all, value)?;
+                put(all, msgpack::value(rest).ok_or_else(truncated)?)?;
                 put(ends, &[end(all.len())?])?;
             }
             (Values::Lists(ends, items), Token::Array(n)) => {
@@ -212,6 +207,10 @@ fn push_fields(
     }
     let mut missing = fields.iter_mut().filter(|(_, field)| field.len() == before);
     missing.try_for_each(|(_, field)| field.push_null())
+}
+
+fn truncated() -> Error {
+    fail!(Format, "a value in MessagePack is truncated")
 }
 
 fn wrong(of: &PackedType, token: Token) -> Error {

@@ -1,5 +1,12 @@
 //! Reads values from streams in Arrow's format (Arrow Columnar Format 1.5, "IPC streaming format"):
 //! messages, each a FlatBuffer and a body of buffers. Values become MessagePack.
+//!
+//! Fields of tables are read by their number in `Message.fbs` and `Schema.fbs`:
+//!
+//! - `Message`: 1 the type of the header, 2 the header, 3 the length of the body
+//! - `Schema`: 0 the byte order, 1 the fields
+//! - `RecordBatch`: 0 the length, 1 the nodes, 2 the buffers, 3 the compression
+//! - `Field`: 0 the name, 2 the type of the type, 3 the type, 4 the dictionary, 5 the children
 #![forbid(unsafe_code)]
 
 mod column;

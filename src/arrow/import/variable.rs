@@ -1,6 +1,6 @@
-//! Converts Arrow arrays to values of any length: texts, bytes, and lists and structures in MessagePack.
-//! Values of any type are binary, and MessagePack already.
-//! A value that has no exact equivalent is an error.
+//! Converts Arrow arrays to values of any length: texts, bytes, and lists and structures in
+//! MessagePack. Values of any type are binary, and MessagePack already. A value that has no exact
+//! equivalent is an error.
 #![forbid(unsafe_code)]
 
 use super::numbers::{Number, float, integer};
