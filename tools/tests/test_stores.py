@@ -38,6 +38,14 @@ class Stores(unittest.TestCase):
         self.assertIn("tree.b2z/none", self.refused("cat", "tree.b2z/none"))
         self.assertIn("group", self.refused("cat", "tree.b2z/group"))
 
+    def test_content_that_is_not_supported_is_no_damage(self):
+        path = "../b2nd/p_proxy.b2nd"
+        message = self.refused("verify", path, path)
+        self.assertRegex(message, r"content that is not supported in 2 of 2\n$")
+        done = run("verify", "--json", path, cwd=STORES)
+        found = json.loads(done.stdout)
+        self.assertEqual((done.returncode, found["result"], found["corrupt"]), (1, "unsupported", 0))
+
     def test_texts_and_nulls_are_printed(self):
         for to in ("csv", "jsonl"):
             for name, texts in self.texts.items():

@@ -922,14 +922,6 @@ class Bloscpack(Base):
             with tarfile.open(archive) as tar:
                 tar.extractall(cls.root, filter="data")
 
-    def test_content_that_is_not_supported_is_no_damage(self):
-        path = os.path.join(FIXTURES, "b2nd", "p_proxy.b2nd")
-        message, _ = self.fails("verify", path, path, lines=1)
-        self.assertRegex(message, r"content that is not supported in 2 of 2\n$")
-        r = run("verify", "--json", path, cwd=self.folder.name)
-        found = json.loads(r.stdout)
-        self.assertEqual((r.returncode, found["result"], found["corrupt"]), (1, "unsupported", 0))
-
     def test_fixtures_have_the_expected_content(self):
         for e in self.entries:
             with self.subTest(e["id"]):
