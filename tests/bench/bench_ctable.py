@@ -1,6 +1,7 @@
 """Compares CTables of holdall with those of python-blosc2: the same rows and settings, in one run.
 
-Both are called from Python: python-blosc2 has no CTables in other languages. Environment variables:
+Both are called from Python: python-blosc2 has no CTables in other languages. One column is also read
+from C, which has no goal. Environment variables:
 HOLDALL_BENCH_ROWS is the number of rows (default 2,000,000), HOLDALL_BENCH_ROUNDS the number of
 rounds (5), HOLDALL_BENCH_ONLY the parts ("append", "read", "texts"; default all).
 
@@ -18,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 import common
-from common import timed, version
+from common import READ, timed, version
 from from_python import holdall
 from rows import Part, Row, publish
 
@@ -27,6 +28,7 @@ ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "append read texts").split()
 THREADS, PIECES, FEW = 2, 20, 10
 GOAL = 1.5
 OURS, THEIRS = "holdall, Python", "python-blosc2"
+NATIVE = "holdall, C"
 OPTIONS = dict(codec="zstd", level=5, threads=THREADS)
 
 
@@ -150,18 +152,20 @@ def append_rows(folder, numbers):
     )
 
 
-def read_rows(folder, numbers):
+def read_rows(ours, folder, numbers):
     size = sum(values.nbytes for values in numbers.values())
     for whose in ("theirs", "ours"):
         path = folder / f"{whose}.b2d"
         of = dict(theirs=THEIRS, ours="holdall")[whose]
         for what, names in (("all columns", list(DTYPES)), ("one column", ["price"])):
+            native = {NATIVE: common.bind(ours, "column", path, READ, names[0])}
             yield Row(
                 f"read {what} of a table by {of}",
                 {THEIRS: bind(theirs_read, path, names)},
-                {OURS: bind(ours_read, path, names)},
+                {OURS: bind(ours_read, path, names)} | (native if len(names) == 1 else {}),
                 GOAL,
                 size if len(names) > 1 else numbers["price"].nbytes,
+                shown=(NATIVE,),
             )
 
 
@@ -204,7 +208,7 @@ def compare(folder):
             rows.append(row)
 
     if "read" in ONLY:
-        measure(read_rows(folder, numbers))
+        measure(read_rows(ours, folder, numbers))
     if "append" in ONLY:
         measure(append_rows(folder, numbers))
     if "texts" in ONLY:

@@ -104,11 +104,11 @@ AREAS = {
         Timed("append 1,000 rows to a table of 8 columns and commit, lz4"),
     ],
     "ctable": [
-        Timed("append 2,000,000 rows of 5 columns, 100,000 at a time"),
-        Timed("open, append 10 rows and commit"),
-        Timed("read all columns of a table by holdall"),
-        Timed("append 1,000,000 texts and numbers, 50,000 at a time"),
-        Timed("read texts of a table by holdall, as an array of NumPy or of Arrow"),
+        Timed("append 2,000,000 rows of 5 columns, 100,000 at a time", "holdall, Python"),
+        Timed("open, append 10 rows and commit", "holdall, Python"),
+        Timed("read all columns of a table by holdall", "holdall, Python"),
+        Timed("append 1,000,000 texts and numbers, 50,000 at a time", "holdall, Python"),
+        Timed("read texts of a table by holdall, as an array of NumPy or of Arrow", "holdall, Python"),
     ],
     "records": [
         Timed("text200, zstd: write, 2 threads", "many at once"),
