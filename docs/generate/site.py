@@ -23,7 +23,7 @@ from markup import Writer, later, searched  # noqa: E402
 
 ROOT = headers.ROOT
 TOOL = os.environ.get("HOLDALL_TOOL", ROOT / "target/prefix/bin/holdall")
-DOCUMENTS = ["*.md", "docs/*.md", "tests/bench/results/*.md", "bindings/julia/README.md"]
+DOCUMENTS = ["*.md", "docs/*.md", "docs/formats/*.md", "tests/bench/results/*.md", "bindings/julia/README.md"]
 # Links to headers lead to their reference.
 REFERENCE = {
     "include/holdall.h": "reference/c/index.md",
