@@ -571,3 +571,60 @@ fn uncommitted_nodes_go_on() {
         );
     }
 }
+
+/// Nodes that other threads commit while the store is committed: each such commit is in the store,
+/// or was an error.
+#[test]
+fn commits_of_nodes_beside_those_of_the_store_are_stored_or_refused() {
+    const THREADS: usize = 3;
+    let folder = Folder::new("stores-threads");
+    for (_, end) in FORMATS {
+        let path = folder.0.join(format!("x.{end}"));
+        let mut store = Store::create(&path, None, &options()).unwrap();
+        let arrays: Vec<Array> = (0..THREADS)
+            .map(|i| create_array(&store, &format!("/{i}"), &[0]))
+            .collect();
+        store.commit().unwrap();
+        let counts: Vec<(i64, bool)> = std::thread::scope(|scope| {
+            let work = |mut array: Array| {
+                move || {
+                    for i in 1..100 {
+                        let n = i as u64;
+                        let append = array
+                            .resize(&[n + 1])
+                            .and_then(|()| array.write([n..n + 1], &[i]))
+                            .and_then(|()| array.commit());
+                        if let Err(e) = append {
+                            assert_eq!(e.status(), Status::State, "{end}: {e}");
+                            return (i, false);
+                        }
+                    }
+                    (100, true)
+                }
+            };
+            let threads: Vec<_> = arrays
+                .into_iter()
+                .map(|array| scope.spawn(work(array)))
+                .collect();
+            while !threads.iter().all(|thread| thread.is_finished()) {
+                if let Err(e) = store.commit() {
+                    assert_eq!(e.status(), Status::State, "{end}: {e}");
+                }
+            }
+            threads.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        let last = store.commit();
+        drop(store);
+        for (i, (count, all)) in counts.into_iter().enumerate() {
+            let found = items(path.join(i.to_string()));
+            assert!(found.iter().copied().eq(0..found.len() as i64), "{end}");
+            let n = found.len() as i64;
+            match last.is_ok() {
+                // what a failed commit has changed belongs to no other
+                true if all => assert_eq!(n, count, "{end}"),
+                true => assert!(n == count || n == count + 1, "{end}: {n} of {count}"),
+                false => assert!(n <= count, "{end}"),
+            }
+        }
+    }
+}

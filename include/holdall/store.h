@@ -20,7 +20,8 @@ extern "C" {
  * slash.
  *
  * The functions of array.h, schunk.h and table.h also open nodes by path: "x.b2z/group/a", in a
- * folder also for changes. While a node is open for changes, no other thread may use the store. */
+ * folder also for changes. While a node is open for changes, no other thread may use the store;
+ * a change beside a commit is refused, HOLDALL_E_STATE. */
 typedef struct holdall_store holdall_store;
 
 /* Opens a store. mode: HOLDALL_READ, or HOLDALL_APPEND to change nodes in one commit.

@@ -21,7 +21,8 @@ use std::sync::atomic::AtomicBool;
 /// (`.b2d`), a zip archive (`.b2z`) or a frame (`.b2e`). The path of a node begins with a slash.
 ///
 /// The functions of array.h, schunk.h and table.h also open nodes by path: "x.b2z/group/a", in a folder
-/// also for changes. While a node is open for changes, no other thread may use the store.
+/// also for changes. While a node is open for changes, no other thread may use the store; a change
+/// beside a commit is refused, HOLDALL_E_STATE.
 pub struct holdall_store {
     broken: AtomicBool,
     inner: StoreHandle,

@@ -26,7 +26,7 @@ use extents::{Changed, NEW};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What an overlay is for.
@@ -42,11 +42,41 @@ pub enum Purpose {
     },
 }
 
-fn closed(shown: &str) -> Error {
-    fail!(
-        State,
-        "{shown}: the store was closed, and no commit will have this change; open it again"
-    )
+/// Whether files can be changed.
+#[derive(Clone, Default)]
+struct State(Arc<AtomicU8>);
+
+impl State {
+    const OPEN: u8 = 0;
+    const COMMITTING: u8 = 1;
+    const CLOSED: u8 = 2;
+
+    /// Returns an error if files cannot be changed now. The caller holds the lock of what it changes:
+    /// a commit takes it after it has set the state.
+    fn check(&self, shown: impl Fn() -> String) -> Result<()> {
+        match self.0.load(Ordering::Relaxed) {
+            State::OPEN => Ok(()),
+            State::COMMITTING => Err(fail!(
+                State,
+                "{}: another thread commits the store; commit this change, and the store, afterwards",
+                shown()
+            )),
+            _ => Err(fail!(
+                State,
+                "{}: the store was closed, and no commit will have this change; open it again",
+                shown()
+            )),
+        }
+    }
+}
+
+/// Refuses changes until it is dropped.
+pub struct Frozen(State);
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        self.0.0.store(State::OPEN, Ordering::Relaxed);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -64,7 +94,7 @@ pub struct Overlay {
     changes: Arc<AtomicU64>,
     /// Of containers that are open in the overlay until a commit.
     locks: MemoryLocks,
-    is_closed: Arc<AtomicBool>,
+    state: State,
 }
 
 /// Differences from the real folder.
@@ -103,7 +133,7 @@ impl Overlay {
             names: Mutex::default(),
             changes: Arc::default(),
             locks: MemoryLocks::default(),
-            is_closed: Arc::default(),
+            state: State::default(),
         }
     }
 
@@ -121,20 +151,19 @@ impl Overlay {
 
     /// Refuses all changes from here on: no commit will publish them.
     pub fn close(&self) {
-        self.is_closed.store(true, Ordering::Relaxed);
+        self.state.0.store(State::CLOSED, Ordering::Relaxed);
+    }
+
+    /// Refuses changes, which other threads make, while a commit publishes those that were made.
+    pub fn freeze(&self) -> Frozen {
+        self.state.0.store(State::COMMITTING, Ordering::Relaxed);
+        Frozen(self.state.clone())
     }
 
     fn take_lock(&self, name: &OsStr, is_shared: bool) -> Result<Lock> {
         match self.purpose {
             Purpose::DryRun => self.base().test_lock(name, is_shared),
             Purpose::Commit { .. } => self.locks.take(name, is_shared, &self.show(name)),
-        }
-    }
-
-    fn check_open(&self, name: &OsStr) -> Result<()> {
-        match self.is_closed.load(Ordering::Relaxed) {
-            true => Err(closed(&self.show(name))),
-            false => Ok(()),
         }
     }
 
@@ -187,7 +216,7 @@ impl Overlay {
             name: self.show(name),
             space: self.space.clone(),
             changes: self.changes.clone(),
-            is_closed: self.is_closed.clone(),
+            state: self.state.clone(),
         })
     }
 
@@ -204,9 +233,14 @@ impl Overlay {
         }
     }
 
-    fn set(&self, name: &OsStr, node: Option<Arc<Node>>) {
-        self.changes.fetch_add(1, Ordering::Relaxed);
-        lock(&self.names).files.insert(name.to_owned(), node);
+    fn set<const N: usize>(&self, new: [(&OsStr, Option<Arc<Node>>); N]) -> Result<()> {
+        let mut names = lock(&self.names);
+        for (name, node) in new {
+            self.state.check(|| self.show(name))?;
+            self.changes.fetch_add(1, Ordering::Relaxed);
+            names.files.insert(name.to_owned(), node);
+        }
+        Ok(())
     }
 }
 
@@ -234,13 +268,12 @@ impl Folder for Overlay {
     }
 
     fn create(&self, name: &OsStr, _like: &OsStr) -> Result<Arc<dyn File>> {
-        self.check_open(name)?;
         self.refuse_obstacle(name)?;
         if !self.has_folder(parent(name))? {
             return Err(self.missing(name));
         }
         let node = Arc::new(Node::new(self.space.number()));
-        self.set(name, Some(node.clone()));
+        self.set([(name, Some(node.clone()))])?;
         Ok(self.handle(name, node, None))
     }
 
@@ -265,20 +298,15 @@ impl Folder for Overlay {
     }
 
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
-        self.check_open(to)?;
         let node = self.node(from)?.ok_or_else(|| self.missing(to))?;
         self.refuse_obstacle(to)?;
-        self.set(from, None);
-        self.set(to, Some(node));
-        Ok(())
+        self.set([(from, None), (to, Some(node))])
     }
 
     fn remove(&self, name: &OsStr) -> Result<()> {
-        self.check_open(name)?;
         self.node(name)?.ok_or_else(|| self.missing(name))?;
         self.refuse_obstacle(name)?;
-        self.set(name, None);
-        Ok(())
+        self.set([(name, None)])
     }
 
     fn sync(&self) -> Result<()> {
@@ -422,7 +450,7 @@ struct OverlayFile {
     space: Arc<ScratchSpace>,
     /// Those of the overlay.
     changes: Arc<AtomicU64>,
-    is_closed: Arc<AtomicBool>,
+    state: State,
 }
 
 impl OverlayFile {
@@ -451,10 +479,8 @@ impl OverlayFile {
     }
 
     fn change(&self, f: impl FnOnce(&mut Changed) -> Result<()>) -> Result<()> {
-        if self.is_closed.load(Ordering::Relaxed) {
-            return Err(closed(&self.name));
-        }
         let mut changed = lock(&self.node.changed);
+        self.state.check(|| self.name.clone())?;
         if changed.is_none() {
             let real = self.real()?;
             *changed = Some(Changed::of((real.size()?, real.stamp()?)));

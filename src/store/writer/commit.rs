@@ -6,7 +6,7 @@ use crate::error::{Result, fail};
 use crate::format::Format;
 use crate::io::file_part::FilePart;
 use crate::io::journal::NEW;
-use crate::io::overlay::Differences;
+use crate::io::overlay::{Differences, Frozen};
 use crate::io::zip::{ZipFolder, ZipWriter};
 use crate::io::{Access, File, Folder, beside};
 use crate::json::Value;
@@ -27,22 +27,16 @@ impl StoreWriter {
         if !self.is_new && self.overlay.changes() == self.committed_changes {
             return Ok(false);
         }
-        if let Some(journal) = self.overlay.unfinished()? {
-            return Err(fail!(
-                State,
-                "{}: a commit of this node failed half-way; open the store again",
-                self.overlay.show(&journal)
-            ));
-        }
-        let mut differences = self.overlay.differences()?;
+        let (mut frozen, mut differences) = self.freeze()?;
         let names = differences.names();
         let lists_others = !names.is_empty() || self.overlay.is_changed(OsStr::new(EMBED));
         if names
             .iter()
             .any(|name| name.as_bytes().ends_with(META.as_bytes()))
         {
+            drop(frozen);
             self.register_tables()?;
-            differences = self.overlay.differences()?;
+            (frozen, differences) = self.freeze()?;
         }
         self.refuse_other_files(&names)?;
         let changes = differences.changes;
@@ -51,8 +45,23 @@ impl StoreWriter {
             Format::B2z => self.replace_archive(differences)?,
             _ => self.replace_frame(differences)?,
         }
+        drop(frozen);
         (self.is_new, self.committed_changes) = (false, changes);
         Ok(lists_others)
+    }
+
+    /// Refuses changes by other threads from here on, and returns those that were made. No node is in
+    /// the middle of a commit.
+    fn freeze(&self) -> Result<(Frozen, Differences)> {
+        let frozen = self.overlay.freeze();
+        if let Some(journal) = self.overlay.unfinished()? {
+            return Err(fail!(
+                State,
+                "{}: a commit of this node is not finished, or failed half-way; open the store again if it does not go on",
+                self.overlay.show(&journal)
+            ));
+        }
+        Ok((frozen, self.overlay.differences()?))
     }
 
     /// Lists the tables in the metalayer that python-blosc2 reads.
