@@ -25,7 +25,7 @@ use crate::options::{Opt, Options};
 use crate::progress::{Progress, Scope, Step, measured};
 use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode};
-use crate::superchunk::frame::{self, Frame};
+use crate::superchunk::frame::{self, Frame, Proxy};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -184,6 +184,11 @@ impl Array {
         } else {
             locate::locate_for_change(path)?
         };
+        if mode == Mode::Read
+            && let Some(proxy) = Proxy::find(&location.folder, &location.name, options)?
+        {
+            return proxy.open(options, |path, options| Array::open(path, mode, options));
+        }
         Array::open_in(&location.folder, &location.name, mode, options)
     }
 

@@ -3,7 +3,7 @@
 
 use super::bloscpack::header::Dialect;
 use super::bloscpack::{Bloscpack, Destination, Mode, reserve_offsets};
-use super::frame::{self, Frame, NewFrame};
+use super::frame::{self, Frame, NewFrame, Proxy};
 use super::staging;
 use crate::blosc::{Codec, Params, StoredCodec, StoredEncoding, Target};
 use crate::checksum::{Checksum, Hasher};
@@ -82,6 +82,13 @@ impl Superchunk {
         } else {
             locate::locate_for_change(path)?
         };
+        if mode == Mode::Read
+            && let Some(proxy) = Proxy::find(&location.folder, &location.name, options)?
+        {
+            return proxy.open(options, |path, options| {
+                Superchunk::open(path, mode, options)
+            });
+        }
         Superchunk::open_in(&location.folder, &location.name, mode, options)
     }
 

@@ -27,7 +27,9 @@ pub enum MetalayerKind {
 /// Metalayers of the header by which python-blosc2 marks a frame whose content is computed or
 /// fetched when it is read: lazy expressions and functions, references, and proxies. Its chunks are
 /// empty, or they cache part of the content.
-const PLACEHOLDERS: [&str; 3] = ["b2o", "LazyArray", "proxy-source"];
+const PLACEHOLDERS: [&str; 3] = ["b2o", "LazyArray", PROXY_SOURCE];
+/// The metalayer of a proxy.
+pub(super) const PROXY_SOURCE: &str = "proxy-source";
 /// Bytes of a map without names, and of an array without values.
 const MAP: usize = 7;
 const ARRAY_OF_NONE: usize = 3;
@@ -80,17 +82,21 @@ impl MetalayerKind {
 
 /// Refuses a frame whose chunks do not hold its content.
 pub(super) fn refuse_placeholder(names: impl IntoIterator<Item = impl AsRef<str>>) -> Result<()> {
-    match names
+    let found = names
         .into_iter()
-        .find(|name| PLACEHOLDERS.contains(&name.as_ref()))
-    {
-        Some(name) => Err(fail!(
-            Unsupported,
-            "the metalayer {:?} marks an object of python-blosc2 whose content is not in its chunks; save what it computes instead",
-            name.as_ref()
-        )),
-        None => Ok(()),
-    }
+        .find(|name| PLACEHOLDERS.contains(&name.as_ref()));
+    let Some(name) = found else {
+        return Ok(());
+    };
+    let hint = match name.as_ref() {
+        PROXY_SOURCE => "HOLDALL_OPT_FOLLOW_LINKS reads a source that is a local file",
+        _ => "save what it computes instead",
+    };
+    Err(fail!(
+        Unsupported,
+        "the metalayer {:?} marks an object of python-blosc2 whose content is not in its chunks; {hint}",
+        name.as_ref()
+    ))
 }
 
 /// Parses the metalayers at `fields`, and leaves it after the last value.

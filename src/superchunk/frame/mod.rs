@@ -51,6 +51,7 @@ mod open;
 mod options;
 pub mod part_checksum;
 mod parts;
+mod proxy;
 mod read;
 mod read_ahead;
 mod recover;
@@ -70,6 +71,8 @@ pub use create::NewFrame;
 pub use detect::{for_opening, header_at, header_in, is_at, is_frame, take_requested_params};
 pub use group::{commit_all, create_all};
 pub use handle::Frame;
+pub use options::requests_encoding;
+pub use proxy::Proxy;
 pub use repair::repair;
 #[cfg(any(test, feature = "internals"))]
 pub use repair::repair_in;
