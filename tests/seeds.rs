@@ -31,6 +31,8 @@ mod meta;
 mod part;
 #[path = "../fuzz/checks/store.rs"]
 mod store;
+#[path = "../fuzz/checks/values.rs"]
+mod values;
 #[path = "../fuzz/checks/yaml.rs"]
 mod yaml;
 
@@ -107,6 +109,11 @@ fn datasets() {
 #[test]
 fn small_files_of_datasets() {
     each("meta", 2, meta::run);
+}
+
+#[test]
+fn values_of_stores() {
+    each("values", 40, values::run);
 }
 
 #[test]

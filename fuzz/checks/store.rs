@@ -4,9 +4,8 @@
 use holdall::array;
 use holdall::arrow::packed;
 use holdall::identify::{identify_in, identify_node};
+use holdall::io::Folder;
 use holdall::io::memory::MemoryFolder;
-use holdall::io::zip::ZipFolder;
-use holdall::io::{Access, Folder};
 use holdall::options::{Opt, Options};
 use holdall::store::{NodeLocation, Store};
 use holdall::superchunk::any::Superchunk;
@@ -15,6 +14,8 @@ use holdall::table::Table;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
+#[path = "archive.rs"]
+mod archive;
 #[path = "refused.rs"]
 mod refused;
 use refused::refused;
@@ -25,40 +26,6 @@ const MOST: u64 = 1 << 14;
 fn options() -> Options {
     let threads = Options::new().with(Opt::Threads, 1).unwrap();
     threads.with(Opt::MemoryLimit, 1 << 18).unwrap()
-}
-
-/// Members that are stored as they are lie in the archive, one after the other.
-fn members(folder: &Arc<dyn Folder>, bytes: &[u8]) {
-    let Ok(zip) = ZipFolder::open(folder, OsStr::new("")).inspect_err(refused) else {
-        return;
-    };
-    let mut ranges = Vec::new();
-    for name in zip.names() {
-        assert!(
-            !name.split('/').any(|step| ["", ".", ".."].contains(&step)),
-            "{name:?}"
-        );
-        let Ok(file) = zip
-            .open(OsStr::new(name), Access::Read)
-            .inspect_err(refused)
-        else {
-            continue;
-        };
-        let content = file.bytes().unwrap();
-        let from = content.as_ptr() as usize - bytes.as_ptr() as usize;
-        ranges.push(from..from + content.len());
-        let _ = zip.verify(name).inspect_err(refused);
-        assert!(zip.exists(OsStr::new(name)).unwrap());
-    }
-    ranges.sort_by_key(|range| range.start);
-    let mut at = 0;
-    for range in ranges {
-        assert!(
-            at <= range.start && range.end <= bytes.len(),
-            "{at} {range:?}"
-        );
-        at = range.end;
-    }
 }
 
 /// The content of a node, if it is short and intact.
@@ -114,7 +81,7 @@ fn table(folder: &Arc<dyn Folder>) {
 pub fn run(bytes: &[u8]) {
     let bytes: Arc<[u8]> = bytes.into();
     let folder: Arc<dyn Folder> = Arc::new(MemoryFolder::new(bytes.clone()));
-    members(&folder, &bytes);
+    archive::members(&folder, &bytes);
     let _ = identify_in(&folder).inspect_err(refused);
     table(&folder);
     let Ok(store) = Store::open_in(&folder, OsStr::new(""), &options()).inspect_err(refused) else {

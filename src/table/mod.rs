@@ -21,6 +21,8 @@ mod view;
 mod write;
 
 pub use cells::Cells;
+#[cfg(feature = "internals")]
+pub use ctable::schema as ctable_schema;
 pub use ctable::{LongKind, long_entry};
 pub use nulls::NullRule;
 pub use repair::repair;

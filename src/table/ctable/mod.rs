@@ -22,7 +22,7 @@ mod null_mask;
 mod objects;
 mod open_writer;
 mod row_map;
-mod schema;
+pub mod schema;
 mod schema_edit;
 #[cfg(test)]
 mod tests;

@@ -165,6 +165,12 @@ pub fn field(column: &Value) -> Result<Field> {
             "a column in the schema of the CTable has no name or kind"
         ));
     };
+    if has_empty_part(name) {
+        return Err(fail!(
+            Format,
+            "column {name:?}: an empty part of the name before or after a dot"
+        ));
+    }
     let values = match kind {
         "timestamp" => match text("unit") {
             Some(unit @ ("s" | "ms" | "us" | "ns")) => Values::Times(unit.to_owned()),
@@ -271,6 +277,11 @@ fn is_number(kind: &str) -> bool {
             .is_some_and(|bits| matches!(bits, "8" | "16" | "32" | "64" | "128"))
     };
     letters.iter().any(is_name)
+}
+
+/// Returns whether a name has a part of which no node can have the name.
+pub fn has_empty_part(name: &str) -> bool {
+    path_of(name).split('/').any(str::is_empty)
 }
 
 /// Returns the path of the node of a column below `_cols`: unescaped dots separate steps, and

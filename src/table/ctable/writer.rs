@@ -177,6 +177,12 @@ impl CTableWriter {
     /// Creates a column, whose rows are zeros at the positions of those of the other columns. It
     /// belongs to the table when it is [in the schema](CTableWriter::add_to_schema).
     pub fn column(&mut self, new: &NewColumn, map: &RowMap) -> Result<MadeColumn> {
+        if schema::has_empty_part(new.name) {
+            return Err(fail!(
+                Argument,
+                "an empty part of the name before or after a dot (a dot in a name is written \\.)"
+            ));
+        }
         if let Some(entry) = schema_edit::text_entry(new) {
             return self.text_column(new, map, entry);
         }
