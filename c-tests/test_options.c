@@ -42,6 +42,7 @@ static const struct {
     OPTION(HOLDALL_OPT_BAG_DICTIONARY, 40, HOLDALL_BAG_DICTIONARY_SEPARATE,
            HOLDALL_BAG_DICTIONARY_AUTO, BAGS),
     OPTION(HOLDALL_OPT_CACHE_BYTES, 41, 0, INT64_MAX, 0),
+    OPTION(HOLDALL_OPT_CHUNK_DICTIONARY, 42, 0, 1, 0),
 };
 enum { OPTIONS = sizeof all / sizeof all[0] };
 
@@ -80,7 +81,7 @@ static void unknown_options_are_refused(void)
 {
     holdall_options *o = holdall_options_new();
     static const holdall_option none[] = {
-        0, -1, HOLDALL_OPT_CACHE_BYTES + 1, HOLDALL_READ, HOLDALL_CODEC_ZSTD, 1000, INT32_MAX,
+        0, -1, HOLDALL_OPT_CHUNK_DICTIONARY + 1, HOLDALL_READ, HOLDALL_CODEC_ZSTD, 1000, INT32_MAX,
         INT32_MIN};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, none[i], 1, &err));
@@ -117,6 +118,7 @@ static int64_t not_the_default(int i)
     case HOLDALL_OPT_DRY_RUN:
     case HOLDALL_OPT_FOLLOW_LINKS:
     case HOLDALL_OPT_BAG_DICTIONARY:
+    case HOLDALL_OPT_CHUNK_DICTIONARY:
         return all[i].high;
     default:
         return all[i].low;

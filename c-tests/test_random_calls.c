@@ -173,7 +173,7 @@ static holdall_option an_option(void)
 {
     holdall_option option = intact         ? HOLDALL_OPT_LEVEL
                             : once_in(30) ? (holdall_option)a_number()
-                                          : (holdall_option)(1 + below(HOLDALL_OPT_CACHE_BYTES));
+                                          : (holdall_option)(1 + below(HOLDALL_OPT_CHUNK_DICTIONARY));
     /* a mapped file that is truncated raises SIGBUS, as the header states */
     return option == HOLDALL_OPT_IO ? HOLDALL_OPT_VERIFY : option;
 }

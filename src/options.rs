@@ -98,6 +98,8 @@ pub enum Opt {
     BagDictionary = 40,
     /// Maximum number of bytes of decoded blocks that a handle caches.
     CacheBytes = 41,
+    /// 1: chunks have dictionaries.
+    ChunkDictionary = 42,
 }
 
 /// Options for writing chunks, which opening an existing superchunk, array or table ignores unless it
@@ -123,6 +125,7 @@ pub const CHUNK_WRITE_OPTIONS: &[Opt] = &[
     Opt::BothMetalayers,
     Opt::Order,
     Opt::Yaml,
+    Opt::ChunkDictionary,
 ];
 
 /// Options of bags, their writers, streams and indexes. Each of these calls ignores those that it
@@ -212,6 +215,7 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::Precision, "HOLDALL_OPT_PRECISION", -51, 52),
     (Opt::BagDictionary, "HOLDALL_OPT_BAG_DICTIONARY", 0, 2),
     (Opt::CacheBytes, "HOLDALL_OPT_CACHE_BYTES", 0, i64::MAX),
+    (Opt::ChunkDictionary, "HOLDALL_OPT_CHUNK_DICTIONARY", 0, 1),
 ];
 
 /// Maximum chunk size, slightly below the 2 GiB that the header fields can express.
@@ -252,6 +256,7 @@ impl Opt {
             | Opt::Order
             | Opt::Yaml
             | Opt::Precision
+            | Opt::ChunkDictionary
             | Opt::DryRun => Some(0),
             Opt::Verify | Opt::Durability | Opt::Lock | Opt::Offsets => Some(1),
             Opt::Checksum => Some(Checksum::Crc32 as i64),

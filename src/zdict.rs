@@ -1,8 +1,16 @@
 //! Training of zstd dictionaries with given parameters, for which zstd-safe has no function.
 //!
+//! The same samples give the same dictionary. Its ID is derived from its content, and lies in the
+//! range 32768 to 65535: RFC 8878, section 5, reserves smaller ones, and larger ones take two bytes
+//! more in every frame.
+//!
 //! zstd stores a parameter of the training in a global variable. Concurrent calls would write the same
 //! value, but in C this is still a data race. Therefore one thread trains at a time.
 
+use crate::alloc;
+use crate::checksum::crc32;
+use crate::error::Result;
+use crate::slice::SliceExt;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -14,6 +22,55 @@ use zstd_safe::zstd_sys::{
 /// Length of the segments that a dictionary is composed of. Of 50, 200 and 1000, this gave the
 /// smallest text of 200 bytes; to try several takes several times as long.
 const SEGMENT: u32 = 200;
+
+/// Minimum size of a dictionary: zstd refuses smaller ones.
+pub const MIN_DICTIONARY: usize = 256;
+/// Maximum length of a sample: the largest block of zstd, to which it measures its gain.
+const MAX_SAMPLE: usize = 128 << 10;
+
+/// Training data: concatenated samples.
+#[derive(Default)]
+pub struct Samples {
+    data: Vec<u8>,
+    sizes: Vec<usize>,
+}
+
+impl Samples {
+    /// Adds a sample. Only the first 128 KiB of it are used.
+    pub fn push(&mut self, sample: &[u8]) -> Result<()> {
+        let sample = sample.get(..MAX_SAMPLE).unwrap_or(sample);
+        alloc::reserve(&mut self.data, sample.len())?;
+        alloc::reserve(&mut self.sizes, 1)?;
+        self.data.extend_from_slice(sample);
+        self.sizes.push(sample.len());
+        Ok(())
+    }
+
+    /// Returns the number of samples.
+    pub fn count(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// Returns the number of bytes of all samples.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.data.len()
+    }
+
+    /// Trains a dictionary of at most `size` bytes for this compression level. Returns `None` if
+    /// zstd finds nothing in common.
+    pub fn train(&self, size: usize, level: i32) -> Result<Option<Vec<u8>>> {
+        let mut dictionary = alloc::zeroed(size)?;
+        let trained = train(&self.data, &self.sizes, level, &mut dictionary);
+        let Some(n) = trained.filter(|n| *n >= MIN_DICTIONARY) else {
+            return Ok(None);
+        };
+        dictionary.truncate(n);
+        let id = 32768 | crc32(dictionary.at(8..)?) & 32767;
+        dictionary.at_mut(4..8)?.copy_from_slice(&id.to_le_bytes());
+        Ok(Some(dictionary))
+    }
+}
 
 /// ID of the process of which a thread trains; 0: none.
 static TRAINING: AtomicU32 = AtomicU32::new(0);
@@ -45,7 +102,7 @@ impl Drop for Turn {
 
 /// Trains a dictionary from concatenated samples and returns its length. Returns `None` if the
 /// samples do not suffice. `level`: the compression level that it will be used with.
-pub fn train(data: &[u8], sizes: &[usize], level: i32, dictionary: &mut [u8]) -> Option<usize> {
+fn train(data: &[u8], sizes: &[usize], level: i32, dictionary: &mut [u8]) -> Option<usize> {
     let count = u32::try_from(sizes.len()).ok()?;
     let total = sizes.iter().try_fold(0usize, |sum, n| sum.checked_add(*n));
     if total != Some(data.len()) {

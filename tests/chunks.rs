@@ -289,6 +289,7 @@ fn params(fields: &[&str]) -> Option<Params> {
             "never" => Split::Never,
             _ => Split::Auto,
         },
+        dictionary: false,
     })
 }
 

@@ -140,6 +140,12 @@ func MemoryLimit(bytes int64) Option { return number(C.HOLDALL_OPT_MEMORY_LIMIT,
 // for each column.
 func CacheBytes(bytes int64) Option { return number(C.HOLDALL_OPT_CACHE_BYTES, bytes) }
 
+// ChunkDictionary sets whether a new chunk of a frame whose codec is LZ4, LZ4HC or zstd stores a
+// dictionary, which is trained from its blocks, if that makes it at least 5 % smaller: blocks of a few
+// hundred bytes. c-blosc2 3.0 and later read such chunks, but 3.3.2 fails, or
+// crashes, when it reads a part of one. Default: as the frame states; new frames have none.
+func ChunkDictionary(on bool) Option { return flag(C.HOLDALL_OPT_CHUNK_DICTIONARY, on) }
+
 // Map selects memory mapping instead of read system calls. Default: false. If a mapped file is
 // truncated while open, the process gets SIGBUS.
 func Map(yes bool) Option {
@@ -183,6 +189,9 @@ func DryRun(yes bool) Option { return flag(C.HOLDALL_OPT_DRY_RUN, yes) }
 // FollowLinks selects whether symbolic links that lead out of the folder of an array or table are
 // followed, for example of data to another disk. Writers then write there; they remove links, never
 // what they lead to. Default: false, which is ErrFormat.
+//
+// It also selects whether the source of a proxy of python-blosc2 is read instead, if it is a local
+// file. Default: false, which is ErrUnsupported.
 func FollowLinks(yes bool) Option { return flag(C.HOLDALL_OPT_FOLLOW_LINKS, yes) }
 
 // Options for writing.

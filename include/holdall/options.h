@@ -169,7 +169,8 @@ typedef int32_t holdall_option;
 #define HOLDALL_OPT_YAML 37
 /* Datasets and tables: 1: symbolic links that lead out of the folder are followed, for example
  * of `data` to another disk. Writers then write there; they remove links, never what they lead
- * to. Default: 0, HOLDALL_E_FORMAT.
+ * to. Proxies of python-blosc2: 1: reads the source instead, if it is a local file. Default: 0,
+ * HOLDALL_E_FORMAT, HOLDALL_E_UNSUPPORTED.
  * Used by: all. */
 #define HOLDALL_OPT_FOLLOW_LINKS 38
 /* Lossy. Frames, HOLDALL_FORMAT_BLZ_RFC; float32 or float64: the bits of the mantissa that new
@@ -186,6 +187,11 @@ typedef int32_t holdall_option;
  * frames: blocks read again. 0: none. Default: 4 MiB, 64 MiB for all handles.
  * Used by: read, write. */
 #define HOLDALL_OPT_CACHE_BYTES 41
+/* Frames with LZ4, LZ4HC or zstd: 1: a new chunk stores a dictionary, trained from its blocks,
+ * if that makes it at least 5 % smaller. c-blosc2 3.0 and later read it, but 3.3.2 fails, or
+ * crashes, when it reads a part of such a chunk. Default: as recorded, or 0.
+ * Used by: write. */
+#define HOLDALL_OPT_CHUNK_DICTIONARY 42
 
 /* Read system calls. A file that is truncated while open is an error. */
 #define HOLDALL_IO_READ 901

@@ -100,6 +100,7 @@ public:
     HOLDALL_NUMBER(threads, std::uint32_t, HOLDALL_OPT_THREADS)
     HOLDALL_NUMBER(memory_limit, std::uint64_t, HOLDALL_OPT_MEMORY_LIMIT)
     HOLDALL_NUMBER(cache_bytes, std::uint64_t, HOLDALL_OPT_CACHE_BYTES)
+    HOLDALL_NUMBER(chunk_dictionary, bool, HOLDALL_OPT_CHUNK_DICTIONARY)
     HOLDALL_NUMBER(io, holdall::io, HOLDALL_OPT_IO)
     HOLDALL_NUMBER(verify, int, HOLDALL_OPT_VERIFY)
     HOLDALL_NUMBER(skip_damaged, bool, HOLDALL_OPT_SKIP_DAMAGED)

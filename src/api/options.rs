@@ -357,6 +357,24 @@ impl Options {
 
     // ---- bags
 
+    /// Frames whose codec is LZ4, LZ4HC or zstd: sets whether a new chunk stores a dictionary, which is
+    /// trained from its blocks, if that makes it at least 5 % smaller: blocks of a few hundred bytes.
+    /// Default: as the frame states; new frames have none.
+    ///
+    /// c-blosc2 3.0 and later read such chunks, but 3.3.2 fails, or crashes, when it reads a part of
+    /// one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use holdall::{Codec, Options};
+    ///
+    /// let options = Options::new().codec(Codec::Zstd).block_bytes(512).chunk_dictionary(true);
+    /// ```
+    pub fn chunk_dictionary(self, with: bool) -> Options {
+        self.set(Opt::ChunkDictionary, with.into())
+    }
+
     /// Bags: sets a zstd dictionary. Reading needs the same one as writing, unless the bag stores it.
     /// Default: none.
     pub fn dictionary(self, dictionary: &[u8]) -> Options {
@@ -439,6 +457,9 @@ impl Options {
     /// Datasets and tables: sets whether symbolic links that lead out of the folder are followed, for
     /// example of `data` to another disk. Writers then write there. They remove links, never what
     /// they lead to. Default: `false`, which is [`Status::Format`](crate::Status::Format).
+    ///
+    /// Proxies of python-blosc2: sets whether the source is read instead, if it is a local file.
+    /// Default: `false`, which is [`Status::Unsupported`](crate::Status::Unsupported).
     pub fn follow_links(self, follow: bool) -> Options {
         self.set(Opt::FollowLinks, follow.into())
     }

@@ -298,10 +298,7 @@ impl TiledArray {
         {
             return Ok(None);
         }
-        let reencode = [Opt::Codec, Opt::Level, Opt::Precision]
-            .iter()
-            .any(|o| options.given(*o).is_some())
-            || options.given_bytes(Opt::Filters).is_some();
+        let reencode = frame::requests_encoding(options);
         let (same, n, mut damaged) = (
             self.blockshape == from.blockshape,
             self.tiles.chunks(),

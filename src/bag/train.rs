@@ -1,8 +1,6 @@
 //! Trains zstd dictionaries from records, and chooses one for a bag.
 //!
-//! The same records give the same dictionary. Its ID is derived from its content, and lies in the
-//! range 32768 to 65535: RFC 8878, section 5, reserves smaller ones, and larger ones take two bytes
-//! more in every frame.
+//! The same records give the same dictionary.
 #![forbid(unsafe_code)]
 
 use super::codec::{Codec, Encoding};
@@ -10,65 +8,28 @@ use super::dictionary::MAX_DICTIONARY;
 use super::encode_queue::span;
 use super::writer::check_offsets;
 use crate::alloc;
-use crate::checksum::crc32;
 use crate::error::{Error, Result, fail};
 use crate::parallel;
-use crate::slice::SliceExt;
-use crate::zdict;
+use crate::zdict::{MIN_DICTIONARY, Samples};
 use std::sync::Arc;
 
 /// The size that is tried first for a bag.
 const DEFAULT_SIZE: usize = 110 << 10;
 /// The second size that is tried for a bag: it costs less where there are few records.
 const SMALL_SIZE: usize = 16 << 10;
-/// Minimum size: zstd refuses smaller ones.
-const MIN_SIZE: usize = 256;
 /// A dictionary is trained for a bag from at least this many bytes per byte of it.
 const BYTES_PER_BYTE: usize = 8;
 /// One of this many records measures what a dictionary gains.
 const MEASURED: usize = 8;
 /// The size with a dictionary, in percent of that without, from which on none is used.
 const MAX_PERCENT: usize = 95;
-/// Maximum length of a sample: the largest block of zstd, to which it measures its gain.
-const MAX_SAMPLE: usize = 128 << 10;
-
-/// Training data: concatenated samples.
-#[derive(Default)]
-struct Samples {
-    data: Vec<u8>,
-    sizes: Vec<usize>,
-}
-
-impl Samples {
-    fn push(&mut self, record: &[u8]) -> Result<()> {
-        let sample = record.get(..MAX_SAMPLE).unwrap_or(record);
-        alloc::reserve(&mut self.data, sample.len())?;
-        alloc::reserve(&mut self.sizes, 1)?;
-        self.data.extend_from_slice(sample);
-        self.sizes.push(sample.len());
-        Ok(())
-    }
-
-    /// Trains a dictionary of at most `size` bytes. Returns `None` if zstd finds nothing in common.
-    fn train(&self, size: usize, level: i32) -> Result<Option<Vec<u8>>> {
-        let mut dictionary = alloc::zeroed(size)?;
-        let trained = zdict::train(&self.data, &self.sizes, level, &mut dictionary);
-        let Some(n) = trained.filter(|n| *n >= MIN_SIZE) else {
-            return Ok(None);
-        };
-        dictionary.truncate(n);
-        let id = 32768 | crc32(dictionary.at(8..)?) & 32767;
-        dictionary.at_mut(4..8)?.copy_from_slice(&id.to_le_bytes());
-        Ok(Some(dictionary))
-    }
-}
 
 /// Trains a dictionary of at most `size` bytes for the records `data[offsets[i]..offsets[i + 1]]`.
 pub fn train(data: &[u8], offsets: &[u64], size: usize) -> Result<Vec<u8>> {
-    if !(MIN_SIZE..=MAX_DICTIONARY).contains(&size) {
+    if !(MIN_DICTIONARY..=MAX_DICTIONARY).contains(&size) {
         return Err(fail!(
             Argument,
-            "the size of a dictionary: expected {MIN_SIZE} to {MAX_DICTIONARY} bytes, found {size}"
+            "the size of a dictionary: expected {MIN_DICTIONARY} to {MAX_DICTIONARY} bytes, found {size}"
         ));
     }
     check_offsets(data.len() as u64, offsets)?;
@@ -80,8 +41,8 @@ pub fn train(data: &[u8], offsets: &[u64], size: usize) -> Result<Vec<u8>> {
         fail!(
             Argument,
             "no dictionary of {size} bytes can be trained from {} records with {} bytes: they are too few, or have nothing in common",
-            samples.sizes.len(),
-            samples.data.len()
+            samples.count(),
+            samples.len()
         )
     })
 }
@@ -105,13 +66,13 @@ pub fn choose(
         }
     }
     let plain = encoded_size(&measured, None, encoding)?;
-    let largest = samples.data.len() / BYTES_PER_BYTE;
+    let largest = samples.len() / BYTES_PER_BYTE;
     let mut tried: Vec<_> = [DEFAULT_SIZE, SMALL_SIZE]
         .map(|size| (size.min(largest), None))
         .into();
     tried.dedup_by_key(|(size, _)| *size);
     parallel::try_for_each(threads, tried.iter_mut().collect(), |(size, result)| {
-        if *size >= MIN_SIZE
+        if *size >= MIN_DICTIONARY
             && let Some(dictionary) = samples.train(*size, encoding.level)?
         {
             let dictionary: Arc<[u8]> = dictionary.into();

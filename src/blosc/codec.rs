@@ -1,32 +1,17 @@
 //! Compression and decompression of a single stream with any of the codecs. Codec contexts are
 //! reused.
-//!
-//! The calls into LZ4's C library are the only unsafe code. No safe wrapper of LZ4 writes into a
-//! slice without allocating.
+#![forbid(unsafe_code)]
 
-use super::{Codec, blosclz, lz4, scratch_slice};
+use super::{Codec, blosclz, lz4, lz4_library, scratch_slice};
 use crate::error::{Result, fail};
 use crate::zlib::{self, CompressionLvl, Compressor, Decompressor};
-use lz4_sys::{c_char, c_int};
-use zstd_safe::{CCtx, DCtx, DDict};
+use zstd_safe::{CCtx, CDict, DCtx, DDict};
 
 /// A prefix is decoded separately if at least this fraction (1/8) of the stream can be skipped.
 /// Below, the codecs themselves are faster.
 const MIN_SKIPPED_FRACTION: usize = 8;
 
-unsafe extern "C" {
-    // in LZ4's library since 1.3; lz4-sys does not declare it
-    fn LZ4_decompress_safe_usingDict(
-        source: *const c_char,
-        dest: *mut c_char,
-        compressed: c_int,
-        capacity: c_int,
-        dictionary: *const c_char,
-        dictionary_len: c_int,
-    ) -> c_int;
-}
-
-/// The dictionary of a chunk, prepared for its codec.
+/// The dictionary of a chunk, prepared for the decoder of its codec.
 pub enum Dictionary {
     Lz4(Vec<u8>),
     Zstd(DDict<'static>),
@@ -50,59 +35,6 @@ impl Dictionary {
             _ => None,
         })
     }
-}
-
-/// Converts a length to the type of LZ4's API.
-fn int(n: usize) -> Option<c_int> {
-    c_int::try_from(n).ok()
-}
-
-fn lz4_decompress(dictionary: Option<&[u8]>, src: &[u8], dst: &mut [u8]) -> Option<usize> {
-    let (from, to) = (src.as_ptr().cast(), dst.as_mut_ptr().cast());
-    let (len, capacity) = (int(src.len())?, int(dst.len())?);
-    let n = match dictionary {
-        // SAFETY: both pointers are of slices, valid for the lengths that go with them; `_safe`
-        // never reads or writes outside of them, whatever the bytes.
-        None => unsafe { lz4_sys::LZ4_decompress_safe(from, to, len, capacity) },
-        Some(d) => {
-            let known = int(d.len())?;
-            // SAFETY: as above; the dictionary is a slice as well, and is only read.
-            unsafe {
-                LZ4_decompress_safe_usingDict(from, to, len, capacity, d.as_ptr().cast(), known)
-            }
-        }
-    };
-    usize::try_from(n).ok()
-}
-
-fn lz4_compress(level: u8, src: &[u8], dst: &mut [u8]) -> Option<usize> {
-    let acceleration = 10 - c_int::from(level.min(9));
-    // SAFETY: both pointers are of slices, valid for the lengths that go with them; LZ4 writes no
-    // further than the last one says and returns 0 where that is too little.
-    let n = unsafe {
-        lz4_sys::LZ4_compress_fast(
-            src.as_ptr().cast(),
-            dst.as_mut_ptr().cast(),
-            int(src.len())?,
-            int(dst.len())?,
-            acceleration,
-        )
-    };
-    usize::try_from(n).ok()
-}
-
-fn lz4hc_compress(level: u8, src: &[u8], dst: &mut [u8]) -> Option<usize> {
-    // SAFETY: as in `lz4_compress`.
-    let n = unsafe {
-        lz4_sys::LZ4_compress_HC(
-            src.as_ptr().cast(),
-            dst.as_mut_ptr().cast(),
-            int(src.len())?,
-            int(dst.len())?,
-            c_int::from(level),
-        )
-    };
-    usize::try_from(n).ok()
 }
 
 /// Decoder contexts of one thread.
@@ -129,7 +61,7 @@ impl Decoders {
                 } else {
                     None
                 };
-                lz4_decompress(dictionary, src, dst)
+                lz4_library::decompress(dictionary, src, dst)
             }
             Codec::Snappy => snap::raw::Decoder::new().decompress(src, dst).ok(),
             Codec::Zlib => self
@@ -138,13 +70,9 @@ impl Decoders {
                 .zlib_decompress(src, dst)
                 .ok(),
             Codec::Zstd => {
-                if self.zstd.is_none() {
-                    self.zstd = DCtx::try_create();
-                }
-                let context = self
-                    .zstd
-                    .as_mut()
-                    .ok_or_else(|| fail!(Memory, "no memory for a zstd decoder"))?;
+                let context = get_or_create(&mut self.zstd, || {
+                    DCtx::try_create().ok_or_else(|| fail!(Memory, "no memory for a zstd decoder"))
+                })?;
                 match dictionary {
                     Some(Dictionary::Zstd(d)) => context.decompress_using_ddict(dst, src, d).ok(),
                     _ => context.decompress(dst, src).ok(),
@@ -203,13 +131,64 @@ pub fn source_len_for_prefix(codec: Codec, len: usize, requested: usize, all: us
     }
 }
 
+/// The dictionary of a new chunk, prepared for the encoder of its codec.
+pub enum EncoderDictionary {
+    Lz4(lz4_library::Dictionary),
+    Zstd(CDict<'static>, Vec<u8>),
+}
+
+impl EncoderDictionary {
+    /// Prepares a dictionary. `level` is that of the chunk. Returns `None` if the codec does not use
+    /// dictionaries.
+    pub fn new(codec: Codec, level: u8, bytes: Vec<u8>) -> Result<Option<EncoderDictionary>> {
+        let kind = match codec {
+            Codec::Lz4 => lz4_library::Kind::Lz4,
+            Codec::Lz4Hc => lz4_library::Kind::Lz4Hc,
+            Codec::Zstd => {
+                let ready = CDict::try_create(&bytes, zstd_level(level))
+                    .ok_or_else(|| fail!(Memory, "no memory for a dictionary of zstd"))?;
+                return Ok(Some(EncoderDictionary::Zstd(ready, bytes)));
+            }
+            _ => return Ok(None),
+        };
+        lz4_library::Dictionary::new(kind, level, &bytes)
+            .map(|ready| Some(EncoderDictionary::Lz4(ready)))
+    }
+
+    /// Returns the dictionary as it is stored.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            EncoderDictionary::Lz4(dictionary) => dictionary.bytes(),
+            EncoderDictionary::Zstd(_, bytes) => bytes,
+        }
+    }
+}
+
+/// Returns the level of zstd for a level of chunks.
+pub fn zstd_level(level: u8) -> i32 {
+    if level < 9 {
+        i32::from(level) * 2 - 1
+    } else {
+        zstd_safe::max_c_level()
+    }
+}
+
 /// Encoder contexts of one thread.
 #[derive(Default)]
 pub struct Encoders {
+    lz4: lz4_library::Encoders,
     zstd: Option<CCtx<'static>>,
     zlib: Option<(u8, Compressor)>,
     snappy: Option<snap::raw::Encoder>,
     scratch: Vec<u8>,
+}
+
+/// Returns the value, which is created by the first call.
+fn get_or_create<T>(value: &mut Option<T>, create: impl FnOnce() -> Result<T>) -> Result<&mut T> {
+    Ok(match value {
+        Some(value) => value,
+        None => value.insert(create()?),
+    })
 }
 
 impl Encoders {
@@ -219,32 +198,31 @@ impl Encoders {
         &mut self,
         codec: Codec,
         level: u8,
+        dictionary: Option<&EncoderDictionary>,
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<Option<usize>> {
-        let n = match codec {
-            Codec::BloscLz => Some(blosclz::compress(level, src, dst)),
-            Codec::Lz4 => lz4_compress(level, src, dst),
-            Codec::Lz4Hc => lz4hc_compress(level, src, dst),
-            Codec::Snappy => self.snappy(src, dst)?,
-            Codec::Zlib => self.zlib(level, src, dst)?,
-            Codec::Zstd => {
-                if self.zstd.is_none() {
-                    self.zstd = CCtx::try_create();
-                }
-                let context = self
-                    .zstd
-                    .as_mut()
-                    .ok_or_else(|| fail!(Memory, "no memory for a zstd encoder"))?;
-                let level = if level < 9 {
-                    i32::from(level) * 2 - 1
-                } else {
-                    zstd_safe::max_c_level()
-                };
-                context.compress(dst, src, level).ok()
+        let n = match (codec, dictionary) {
+            (_, Some(EncoderDictionary::Lz4(dictionary))) => {
+                self.lz4.compress(dictionary, src, dst)?
             }
+            (_, Some(EncoderDictionary::Zstd(dictionary, _))) => {
+                self.zstd()?.compress_using_cdict(dst, src, dictionary).ok()
+            }
+            (Codec::BloscLz, None) => Some(blosclz::compress(level, src, dst)),
+            (Codec::Lz4, None) => lz4_library::compress(level, src, dst),
+            (Codec::Lz4Hc, None) => lz4_library::compress_hc(level, src, dst),
+            (Codec::Snappy, None) => self.snappy(src, dst)?,
+            (Codec::Zlib, None) => self.zlib(level, src, dst)?,
+            (Codec::Zstd, None) => self.zstd()?.compress(dst, src, zstd_level(level)).ok(),
         };
         Ok(n.filter(|n| *n > 0 && *n < dst.len()))
+    }
+
+    fn zstd(&mut self) -> Result<&mut CCtx<'static>> {
+        get_or_create(&mut self.zstd, || {
+            CCtx::try_create().ok_or_else(|| fail!(Memory, "no memory for a zstd encoder"))
+        })
     }
 
     fn snappy(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>> {

@@ -2,8 +2,11 @@
 //! content, so any number of threads writes the same chunk.
 #![forbid(unsafe_code)]
 
-use super::codec::Encoders;
-use super::header::{COPIED, EXTENDED_HEADER_LEN, Header, VERSION_2, VERSION_VARIABLE};
+use super::chunk_dictionary::{Training, gains, sample_step};
+use super::codec::{EncoderDictionary, Encoders};
+use super::header::{
+    COPIED, EXTENDED_HEADER_LEN, Header, VERSION_2, VERSION_VARIABLE, WITH_DICTIONARY,
+};
 use super::{Content, Filter, Params, Target, filter, release_if_large, scratch_slice};
 use crate::error::{Error, Result};
 use crate::progress::{Step, advance};
@@ -82,6 +85,14 @@ impl<'a> Encoder<'a> {
             }
         }
         encoder.first = first;
+        if let Some(trained) = encoder.train(src)? {
+            let plain = encoder.sampled_size(src)?;
+            let cost = 4 + trained.bytes().len();
+            encoder.dictionary = Some(trained);
+            if !gains(plain, encoder.sampled_size(src)? + cost) {
+                encoder.dictionary = None;
+            }
+        }
         Ok(Encoder { encoder, src })
     }
 
@@ -90,8 +101,9 @@ impl<'a> Encoder<'a> {
         let begin = dst.len();
         let mut header = encoder.header;
         if encoder.has_blocks() {
-            alloc::grow(dst, encoder.header_and_table_len(), begin + encoder.max_len)?;
+            alloc::grow(dst, encoder.blocks_begin(), begin + encoder.max_len)?;
             dst.resize(begin + encoder.header_and_table_len(), 0);
+            append_dictionary(dst, encoder.dictionary.as_ref());
             if self.blocks(begin, dst, threads)? {
                 return encoder.finish(dst, begin);
             }
@@ -206,6 +218,15 @@ impl<'a> Encoder<'a> {
     }
 }
 
+/// Appends the dictionary of a chunk, after its length. There must be room for it.
+pub(super) fn append_dictionary(dst: &mut Vec<u8>, dictionary: Option<&EncoderDictionary>) {
+    if let Some(bytes) = dictionary.map(EncoderDictionary::bytes) {
+        // dictionaries are at most 32 KiB
+        dst.extend((bytes.len() as u32).to_le_bytes());
+        dst.extend_from_slice(bytes);
+    }
+}
+
 /// Writes the header into the space that was reserved for it.
 fn write_header(dst: &mut [u8], at: usize, header: &Header) -> Result<()> {
     let (bytes, n) = header.write()?;
@@ -240,6 +261,7 @@ pub struct BlockEncoder {
     header: Header,
     /// Reference of the delta filter: the first block, as decoding will return it.
     first: Vec<u8>,
+    dictionary: Option<EncoderDictionary>,
     /// Maximum length of the chunk. A longer one is stored uncompressed.
     max_len: usize,
 }
@@ -248,8 +270,9 @@ impl BlockEncoder {
     /// Creates an encoder for a chunk with `n` bytes of content. Returns `None` if the chunk cannot
     /// be encoded block by block.
     pub fn new(params: &Params, n: usize) -> Result<Option<BlockEncoder>> {
+        // a dictionary is trained from all blocks
         Ok(Some(BlockEncoder::make(params, n)?)
-            .filter(|encoder| encoder.has_blocks() && !encoder.has_delta()))
+            .filter(|encoder| encoder.has_blocks() && !encoder.has_delta() && !params.dictionary))
     }
 
     /// Creates an encoder for new blocks of an existing chunk, whose other blocks stay as they are
@@ -276,6 +299,7 @@ impl BlockEncoder {
             params,
             header: *header,
             first: Vec::new(),
+            dictionary: None,
             max_len: header.nbytes + header.len(),
         };
         Ok(Some(encoder).filter(|encoder| encoder.has_blocks() && !encoder.has_delta()))
@@ -289,6 +313,7 @@ impl BlockEncoder {
             params,
             header,
             first: Vec::new(),
+            dictionary: None,
             max_len: n + header.len(),
         })
     }
@@ -298,9 +323,38 @@ impl BlockEncoder {
         &self.header
     }
 
+    /// Appends a block of variable length to a chunk: the length of its content, and its one stream,
+    /// to which no filter was applied.
+    pub(super) fn push_variable(
+        &self,
+        dictionary: Option<&EncoderDictionary>,
+        block: &[u8],
+        chunk: &mut Vec<u8>,
+    ) -> Result<()> {
+        let Params { codec, level, .. } = self.params;
+        alloc::reserve(chunk, 4 + block.len())?;
+        // chunks are not longer than i32::MAX
+        chunk.extend((block.len() as u32).to_le_bytes());
+        let begin = chunk.len();
+        chunk.extend_from_slice(block);
+        if level == 0 {
+            return Ok(());
+        }
+        let to = chunk.at_mut(begin..)?;
+        let n = SCRATCH.with_borrow_mut(|scratch| {
+            scratch.codecs.encode(codec, level, dictionary, block, to)
+        })?;
+        match n {
+            Some(n) => chunk.truncate(begin + n),
+            None => to.copy_from_slice(block),
+        }
+        Ok(())
+    }
+
     /// Returns the header of a chunk with `blocks` blocks of variable length, except its length.
-    pub(super) fn variable_header(&self, blocks: usize) -> Header {
+    pub(super) fn variable_header(&self, blocks: usize, with_dictionary: bool) -> Header {
         Header {
+            more_flags: if with_dictionary { WITH_DICTIONARY } else { 0 },
             version: VERSION_VARIABLE,
             flags: self.header.flags & !COPIED,
             variable_blocks: Some(blocks),
@@ -323,6 +377,45 @@ impl BlockEncoder {
 
     fn header_and_table_len(&self) -> usize {
         self.header.len() + 4 * self.header.blocks()
+    }
+
+    /// Returns the offset in the chunk where the first block begins.
+    fn blocks_begin(&self) -> usize {
+        let dictionary = self.dictionary.as_ref().map_or(0, |d| 4 + d.bytes().len());
+        self.header_and_table_len() + dictionary
+    }
+
+    /// Trains a dictionary for this content, if the chunk has one.
+    fn train(&self, src: &[u8]) -> Result<Option<EncoderDictionary>> {
+        let begin = self.header_and_table_len();
+        let training = Training::new(&self.params, src.len(), self.header.all_streams());
+        let Some(mut training) = training.filter(|_| self.has_blocks()) else {
+            return Ok(None);
+        };
+        SCRATCH.with_borrow_mut(|scratch| {
+            let [a, b] = &mut scratch.filtered;
+            for (i, block) in src.chunks(self.header.blocksize).enumerate() {
+                let filtered = self.filter(a, b, i, block)?;
+                for stream in self.streams(i, filtered) {
+                    if self.run(stream).is_none() {
+                        training.push(stream)?;
+                    }
+                }
+            }
+            Ok::<_, Error>(())
+        })?;
+        let trained = training.finish(&self.params)?;
+        Ok(trained.filter(|d| begin + 4 + d.bytes().len() <= self.max_len))
+    }
+
+    /// Returns about how many bytes the encoded blocks have, from some of them.
+    fn sampled_size(&self, src: &[u8]) -> Result<usize> {
+        let (blocks, mut encoded) = (src.chunks(self.header.blocksize), Vec::new());
+        let step = sample_step(blocks.len());
+        for (index, block) in blocks.enumerate().step_by(step) {
+            self.block(index, block, &mut encoded)?;
+        }
+        Ok(encoded.len() * step)
     }
 
     /// Appends the encoded block `index` with this content to `out`.
@@ -399,11 +492,13 @@ impl BlockEncoder {
     fn finish(&self, dst: &mut Vec<u8>, begin: usize) -> Result<()> {
         let mut header = self.header;
         header.cbytes = dst.len() - begin;
-        let streams: usize = (0..header.blocks()).map(|i| header.streams(i)).sum();
+        if self.dictionary.is_some() {
+            header.more_flags |= WITH_DICTIONARY;
+        }
         // only runs of zeros take four bytes
-        let is_zeros = header.cbytes == self.header_and_table_len() + 4 * streams;
+        let is_zeros = header.cbytes == self.blocks_begin() + 4 * header.all_streams();
         if is_zeros && header.extended() && header.has_whole_items() {
-            header.more_flags |= 1 << 4;
+            header.more_flags = 1 << 4;
             header.cbytes = header.len();
             dst.truncate(begin + header.len());
         }
@@ -423,7 +518,7 @@ impl BlockEncoder {
         let [a, b] = &mut scratch.filtered;
         let filtered = self.filter(a, b, index, src)?;
         let mut fits = true;
-        for stream in filtered.chunks((src.len() / self.header.streams(index)).max(1)) {
+        for stream in self.streams(index, filtered) {
             fits =
                 fits && self.stream(&mut scratch.codecs, &mut scratch.stored, stream, out, most)?;
         }
@@ -431,6 +526,11 @@ impl BlockEncoder {
         release_if_large(b);
         release_if_large(&mut scratch.stored);
         Ok(fits)
+    }
+
+    /// Returns the streams of block `index`, to which the filters were applied.
+    fn streams<'b>(&self, index: usize, filtered: &'b [u8]) -> std::slice::Chunks<'b, u8> {
+        filtered.chunks((filtered.len() / self.header.streams(index)).max(1))
     }
 
     /// Applies the filters to a block.
@@ -501,7 +601,7 @@ impl BlockEncoder {
             }
             None => {
                 let to = scratch_slice(scratch, src.len())?;
-                let stored = match codecs.encode(self.params.codec, self.params.level, src, to)? {
+                let stored = match self.compress(codecs, src, to)? {
                     Some(n) => to.at(..n)?,
                     None => src,
                 };
@@ -531,7 +631,7 @@ impl BlockEncoder {
         alloc::grow(out, 4 + src.len(), most)?;
         out.resize(begin + 4 + src.len(), 0);
         let (length, to) = out.at_mut(begin..)?.cut_mut(4)?;
-        let n = match codecs.encode(self.params.codec, self.params.level, src, to)? {
+        let n = match self.compress(codecs, src, to)? {
             Some(n) => n,
             None => {
                 to.copy_from_slice(src);
@@ -542,6 +642,12 @@ impl BlockEncoder {
         length.copy_from_slice(&(n as i32).to_le_bytes());
         out.truncate(begin + 4 + n);
         Ok(())
+    }
+
+    /// Compresses a stream. Returns none if it does not become shorter than `dst`.
+    fn compress(&self, codecs: &mut Encoders, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>> {
+        let Params { codec, level, .. } = self.params;
+        codecs.encode(codec, level, self.dictionary.as_ref(), src, dst)
     }
 
     /// Returns the byte of which the stream is a run, if the chunk can represent runs.

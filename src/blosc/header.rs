@@ -29,7 +29,7 @@ pub const DELTA: u8 = 0x08;
 pub const NOT_SPLIT: u8 = 0x10;
 pub const EXTENDED: u8 = SHUFFLED | BITSHUFFLED;
 
-const WITH_DICTIONARY: u8 = 0x01;
+pub(super) const WITH_DICTIONARY: u8 = 0x01;
 const CODEC_PER_STREAM: u8 = 0x04;
 const LAZY: u8 = 0x08;
 const INSTRUMENTED: u8 = 0x80;
@@ -450,6 +450,11 @@ impl Header {
         } else {
             1
         }
+    }
+
+    /// Returns the number of streams of all blocks.
+    pub(super) fn all_streams(&self) -> usize {
+        (0..self.blocks()).map(|i| self.streams(i)).sum()
     }
 
     /// Returns whether a dictionary follows the table of block offsets.

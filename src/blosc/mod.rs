@@ -14,7 +14,7 @@
 pub mod block_cache;
 mod block_content;
 pub mod blosclz;
-#[allow(unsafe_code)]
+mod chunk_dictionary;
 mod codec;
 mod decode;
 mod encode;
@@ -22,6 +22,8 @@ mod encoding;
 pub mod filter;
 mod header;
 mod lz4;
+#[allow(unsafe_code)]
+mod lz4_library;
 mod params;
 mod partial_decode;
 mod pipeline;
@@ -94,6 +96,11 @@ impl Codec {
     /// Returns the codec with this name.
     pub fn from_name(name: &str) -> Option<Codec> {
         Self::ALL.into_iter().find(|c| c.name() == name)
+    }
+
+    /// Returns whether chunks for c-blosc2 can have a dictionary for this codec.
+    pub fn uses_dictionaries(self) -> bool {
+        matches!(self, Codec::Lz4 | Codec::Lz4Hc | Codec::Zstd)
     }
 
     /// Returns the format number in the three upper bits of a chunk's flags. LZ4 and LZ4HC share

@@ -53,6 +53,8 @@ pub struct Params {
     pub blocksize: Option<usize>,
     /// Whether blocks are split.
     pub split: Split,
+    /// Whether a chunk has a dictionary, if a useful one can be trained.
+    pub dictionary: bool,
 }
 
 impl Params {
@@ -66,6 +68,7 @@ impl Params {
             typesize,
             blocksize: None,
             split: Split::Auto,
+            dictionary: false,
         }
     }
 }
@@ -198,6 +201,10 @@ impl Params {
     fn check_blosc1(&self) -> Result<()> {
         let mut filters = self.filters.iter();
         match (filters.next(), filters.next()) {
+            _ if self.dictionary => Err(fail!(
+                Argument,
+                "chunks for c-blosc 1 cannot have a dictionary"
+            )),
             (None | Some(Filter::Shuffle { group: 0 } | Filter::Bitshuffle), None) => Ok(()),
             _ => Err(fail!(
                 Argument,
@@ -209,6 +216,13 @@ impl Params {
     fn check_blosc2(&self) -> Result<()> {
         if self.codec == Codec::Snappy {
             return Err(fail!(Argument, "c-blosc2 does not support Snappy"));
+        }
+        if self.dictionary && !self.codec.uses_dictionaries() {
+            return Err(fail!(
+                Argument,
+                "{} has no dictionaries (expected lz4, lz4hc or zstd)",
+                self.codec.name()
+            ));
         }
         let (mut delta, mut only_truncation) = (false, true);
         for f in self.filters.iter() {

@@ -108,25 +108,29 @@ fn params() -> impl Strategy<Value = Params> {
         blocksize,
         split,
         0usize..8,
+        any::<bool>(),
     )
-        .prop_map(|(target, codec, level, typesize, blocksize, split, f)| {
-            let known = pipelines(target, typesize);
-            let filters = known[f % known.len()];
-            let codec = if target == Target::Blosc2 && codec == 3 {
-                Codec::Lz4
-            } else {
-                Codec::ALL[codec]
-            };
-            Params {
-                target,
-                codec,
-                level,
-                filters,
-                typesize,
-                blocksize,
-                split,
-            }
-        })
+        .prop_map(
+            |(target, codec, level, typesize, blocksize, split, f, dictionary)| {
+                let known = pipelines(target, typesize);
+                let filters = known[f % known.len()];
+                let codec = if target == Target::Blosc2 && codec == 3 {
+                    Codec::Lz4
+                } else {
+                    Codec::ALL[codec]
+                };
+                Params {
+                    target,
+                    codec,
+                    level,
+                    filters,
+                    typesize,
+                    blocksize,
+                    split,
+                    dictionary: dictionary && target == Target::Blosc2 && codec.uses_dictionaries(),
+                }
+            },
+        )
 }
 
 proptest! {
@@ -155,6 +159,7 @@ fn every_range_of_small_chunks() {
                         typesize,
                         blocksize: Some(130),
                         split: Split::Auto,
+                        dictionary: false,
                     };
                     ranges(&p, &data(2, 0, 500));
                 }
@@ -209,6 +214,7 @@ fn small_chunks() -> Vec<(Vec<u8>, Vec<u8>)> {
                         typesize: 4,
                         blocksize: Some(128),
                         split: Split::Always,
+                        dictionary: false,
                     };
                     let (src, mut chunk) = (data(kind, 1, n), Vec::new());
                     encode(&p, &src, &mut chunk, 1).unwrap();
@@ -234,6 +240,107 @@ fn special(kind: u8, typesize: u8, nbytes: u32, value: &[u8]) -> Vec<u8> {
     chunk.push(kind << 4);
     chunk.extend(value);
     chunk
+}
+
+/// Text whose short blocks have much in common.
+fn lines(n: usize) -> Vec<u8> {
+    let mut text = Vec::new();
+    for i in 0u32.. {
+        if text.len() >= n {
+            break;
+        }
+        let score = i.wrapping_mul(2_654_435_761) >> 20;
+        text.extend(format!("user {i} of the city of Osaka has the score {score}\n").bytes());
+    }
+    text.truncate(n);
+    text
+}
+
+#[test]
+fn dictionaries_make_short_blocks_smaller() {
+    for codec in [Codec::Lz4, Codec::Lz4Hc, Codec::Zstd] {
+        for (typesize, filters) in [
+            (1, Pipeline::default()),
+            (4, pipelines(Target::Blosc2, 4)[1]),
+        ] {
+            let src = lines(200_000);
+            let plain = Params {
+                filters,
+                blocksize: Some(500),
+                ..Params::new(Target::Blosc2, codec, 5, typesize)
+            };
+            let with = Params {
+                dictionary: true,
+                ..plain.clone()
+            };
+            let sizes = [&plain, &with].map(|p| {
+                round(p, &src);
+                let mut chunk = Vec::new();
+                encode(p, &src, &mut chunk, 1).unwrap();
+                let has_dictionary = Header::parse(&chunk).unwrap().has_dictionary();
+                (chunk.len(), has_dictionary)
+            });
+            let [(plain, false), (with, is_used)] = sizes else {
+                panic!("{sizes:?}")
+            };
+            assert!(with <= plain, "{codec:?}: {sizes:?}");
+            assert!(is_used || typesize == 4, "{codec:?}");
+        }
+    }
+}
+
+#[test]
+fn dictionaries_that_cannot_help_are_left_out() {
+    let p = Params {
+        dictionary: true,
+        blocksize: Some(2000),
+        ..Params::new(Target::Blosc2, Codec::Zstd, 5, 1)
+    };
+    // zeros, too few bytes, too few blocks, noise
+    let large = Params {
+        blocksize: Some(20_000),
+        ..p.clone()
+    };
+    for (p, src) in [
+        (&p, vec![0; 60_000]),
+        (&p, lines(5000)),
+        (&large, lines(100_000)),
+        (&p, data(4, 1, 60_000)),
+    ] {
+        round(p, &src);
+        let mut chunk = Vec::new();
+        encode(p, &src, &mut chunk, 1).unwrap();
+        assert!(!Header::parse(&chunk).unwrap().has_dictionary());
+    }
+    let other = Params {
+        codec: Codec::Zlib,
+        ..p
+    };
+    let e = encode(&other, &[1; 99], &mut Vec::new(), 1).unwrap_err();
+    assert_eq!(e.status, Status::Argument);
+}
+
+#[test]
+fn corrupt_dictionaries_are_errors_or_other_content() {
+    for codec in [Codec::Lz4, Codec::Zstd] {
+        let p = Params {
+            dictionary: true,
+            blocksize: Some(300),
+            ..Params::new(Target::Blosc2, codec, 5, 1)
+        };
+        let (src, mut chunk) = (lines(9000), Vec::new());
+        encode(&p, &src, &mut chunk, 1).unwrap();
+        assert!(Header::parse(&chunk).unwrap().has_dictionary());
+        let mut back = vec![0; src.len()];
+        for at in 0..chunk.len() {
+            let mut corrupt = chunk.clone();
+            corrupt[at] ^= 1 << (at % 8);
+            if Header::parse(&corrupt).is_ok_and(|h| h.nbytes == src.len()) {
+                let _ = decode(&corrupt, &mut back, 1);
+            }
+            assert!(decode(&chunk[..at], &mut back, 1).is_err(), "{at} bytes");
+        }
+    }
 }
 
 #[test]

@@ -8,10 +8,11 @@
 //! To readers, such a chunk is one block, which is all of its content.
 #![forbid(unsafe_code)]
 
+use super::chunk_dictionary::{Training, gains, sample_step};
+use super::codec::EncoderDictionary;
 use super::decode::{StoredStream, Workspace, stream_label};
-use super::{
-    BlockDecoder, BlockEncoder, Content, Header, Params, Pipeline, Split, Target, encode, sections,
-};
+use super::encode::append_dictionary;
+use super::{BlockDecoder, BlockEncoder, Header, Params, Pipeline, Split, Target};
 use crate::alloc;
 use crate::error::{Result, fail};
 use crate::slice::{SliceExt, take_mut};
@@ -23,6 +24,7 @@ const LENGTH: usize = 4;
 /// Encodes a chunk with a block for each of these pieces of content, which are not empty. Filters are
 /// not applied: blocks of variable length are serialized values, not items.
 pub fn encode_variable(params: &Params, blocks: &[&[u8]]) -> Result<Vec<u8>> {
+    let nbytes = blocks.iter().map(|block| block.len()).sum();
     let own = Params {
         target: Target::Blosc2,
         filters: Pipeline::default(),
@@ -30,28 +32,18 @@ pub fn encode_variable(params: &Params, blocks: &[&[u8]]) -> Result<Vec<u8>> {
         blocksize: None,
         ..params.clone()
     };
-    let nbytes = blocks.iter().map(|block| block.len()).sum();
-    let mut header = BlockEncoder::make(&own, nbytes)?.variable_header(blocks.len());
+    let encoder = BlockEncoder::make(&own, nbytes)?;
+    let dictionary = train(&encoder, &own, blocks)?;
+    let mut header = encoder.variable_header(blocks.len(), dictionary.is_some());
     let table = header.len() + 4 * blocks.len();
     let mut chunk = alloc::zeroed(table)?;
+    append_dictionary(&mut chunk, dictionary.as_ref());
     for (i, block) in blocks.iter().enumerate() {
-        // the size of a block is a multiple of that of an item, but a value may have any length
-        let own = Params {
-            blocksize: Some(block.len()),
-            typesize: 1,
-            ..own.clone()
-        };
-        let mut alone = Vec::new();
-        encode(&own, block, &mut alone, 1)?;
-        let stream = single_stream(&alone, block.len())?.unwrap_or(block);
-        let (start, n) = (chunk.len() as u32, block.len() as u32);
-        let at = header.len() + 4 * i;
+        let (start, at) = (chunk.len() as u32, header.len() + 4 * i);
         chunk
             .at_mut(at..at + 4)?
             .copy_from_slice(&start.to_le_bytes());
-        alloc::reserve(&mut chunk, LENGTH + stream.len())?;
-        chunk.extend(n.to_le_bytes());
-        chunk.extend_from_slice(stream);
+        encoder.push_variable(dictionary.as_ref(), block, &mut chunk)?;
     }
     header.cbytes = chunk.len();
     let (bytes, n) = header.write()?;
@@ -59,23 +51,32 @@ pub fn encode_variable(params: &Params, blocks: &[&[u8]]) -> Result<Vec<u8>> {
     Ok(chunk)
 }
 
-/// Returns the stream of a chunk that is one block of `n` bytes, if it is shorter than these.
-fn single_stream(chunk: &[u8], n: usize) -> Result<Option<&[u8]>> {
-    let header = Header::parse(chunk)?;
-    if header.content()? != Content::Blocks {
-        return Ok(None);
-    }
-    let (table, _) = sections(&header, chunk)?;
-    let start = table.first_chunk().copied().unwrap_or_default();
-    let block = chunk.at(u32::from_le_bytes(start) as usize..)?;
-    let Some((length, stream)) = block.split_first_chunk() else {
+/// Trains a dictionary for these blocks, if their chunk has one and it gains.
+fn train(
+    encoder: &BlockEncoder,
+    params: &Params,
+    blocks: &[&[u8]],
+) -> Result<Option<EncoderDictionary>> {
+    let nbytes = encoder.header().nbytes;
+    let Some(mut training) = Training::new(params, nbytes, blocks.len()) else {
         return Ok(None);
     };
-    // no length, or a negative one: a run of one byte
-    let length = usize::try_from(i32::from_le_bytes(*length)).unwrap_or(0);
-    Ok(stream
-        .get(..length)
-        .filter(|s| !s.is_empty() && s.len() < n))
+    for block in blocks {
+        training.push(block)?;
+    }
+    let step = sample_step(blocks.len());
+    let sampled_size = |dictionary: Option<&EncoderDictionary>| -> Result<usize> {
+        let mut encoded = Vec::new();
+        for block in blocks.iter().step_by(step) {
+            encoder.push_variable(dictionary, block, &mut encoded)?;
+        }
+        Ok(encoded.len() * step)
+    };
+    let Some(trained) = training.finish(params)? else {
+        return Ok(None);
+    };
+    let with = sampled_size(Some(&trained))? + LENGTH + trained.bytes().len();
+    Ok(gains(sampled_size(None)?, with).then_some(trained))
 }
 
 /// Where the blocks are stored.
@@ -240,9 +241,14 @@ mod tests {
             Codec::Zstd,
         ] {
             for (level, typesize) in [(0, 1), (1, 4), (5, 1), (5, 9), (9, 300)] {
-                let params = Params::new(Target::Blosc2, codec, level, typesize);
+                let params = Params {
+                    dictionary: codec.uses_dictionaries(),
+                    ..Params::new(Target::Blosc2, codec, level, typesize)
+                };
+                let lines: Vec<&[u8]> = text.chunks(500).collect();
                 for blocks in [
                     &[&text[..]][..],
+                    &lines,
                     &[&text[..10], &noise[..], &zeros[..], &text[..], &b"\x90"[..]],
                     &[&b"x"[..]],
                 ] {
@@ -258,6 +264,33 @@ mod tests {
                     assert!(chunk.len() <= stored, "{codec:?} {level}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_dictionary_makes_short_values_smaller() {
+        let line = |i| {
+            format!(
+                "user {i} of the city of Osaka, and what is said of him: {}",
+                i * i
+            )
+        };
+        let lines: Vec<String> = (0u64..2000).map(line).collect();
+        let blocks: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
+        for codec in [Codec::Lz4, Codec::Lz4Hc, Codec::Zstd] {
+            let sizes = [false, true].map(|dictionary| {
+                let params = Params {
+                    dictionary,
+                    ..Params::new(Target::Blosc2, codec, 5, 1)
+                };
+                let chunk = encode_variable(&params, &blocks).unwrap();
+                assert_eq!(Header::parse(&chunk).unwrap().has_dictionary(), dictionary);
+                let mut found = vec![0; blocks.concat().len()];
+                decode(&chunk, &mut found, 1).unwrap();
+                assert_eq!(found, blocks.concat());
+                chunk.len()
+            });
+            assert!(sizes[1] * 10 < sizes[0] * 8, "{codec:?}: {sizes:?}");
         }
     }
 

@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn constants_of_different_families_do_not_overlap() {
         let families: [Vec<i32>; 8] = [
-            (1..=Opt::CacheBytes as i32).collect(),
+            (1..=Opt::ChunkDictionary as i32).collect(),
             MODES.iter().map(|row| row.0).collect(),
             KINDS.iter().map(|row| row.0).collect(),
             FORMATS.iter().map(|row| row.0).collect(),
@@ -300,7 +300,7 @@ mod tests {
         for number in families.into_iter().skip(1).flatten() {
             assert!(name(number).is_some(), "{number}");
         }
-        for option in 1..=Opt::CacheBytes as i32 {
+        for option in 1..=Opt::ChunkDictionary as i32 {
             assert_eq!(Opt::from_number(option).unwrap() as i32, option);
         }
     }

@@ -171,7 +171,8 @@ pub const HOLDALL_OPT_ORDER: i32 = 36;
 pub const HOLDALL_OPT_YAML: i32 = 37;
 /// Datasets and tables: 1: symbolic links that lead out of the folder are followed, for example of
 /// `data` to another disk. Writers then write there; they remove links, never what they lead to.
-/// Default: 0, HOLDALL_E_FORMAT.
+/// Proxies of python-blosc2: 1: reads the source instead, if it is a local file.
+/// Default: 0, HOLDALL_E_FORMAT, HOLDALL_E_UNSUPPORTED.
 /// Used by: all.
 pub const HOLDALL_OPT_FOLLOW_LINKS: i32 = 38;
 /// Lossy. Frames, HOLDALL_FORMAT_BLZ_RFC; float32 or float64: the bits of the mantissa that new items
@@ -188,6 +189,11 @@ pub const HOLDALL_OPT_BAG_DICTIONARY: i32 = 40;
 /// blocks read again. 0: none. Default: 4 MiB, 64 MiB for all handles.
 /// Used by: read, write.
 pub const HOLDALL_OPT_CACHE_BYTES: i32 = 41;
+/// Frames with LZ4, LZ4HC or zstd: 1: a new chunk stores a dictionary, trained from its blocks, if that
+/// makes it at least 5 % smaller. c-blosc2 3.0 and later read it, but 3.3.2 fails, or crashes, when it
+/// reads a part of such a chunk. Default: as recorded, or 0.
+/// Used by: write.
+pub const HOLDALL_OPT_CHUNK_DICTIONARY: i32 = 42;
 
 /// Read system calls. A file that is truncated while open is an error.
 pub const HOLDALL_IO_READ: i32 = 901;

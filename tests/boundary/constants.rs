@@ -326,7 +326,7 @@ fn values_of_options_are_constants_of_their_family() {
 #[test]
 fn other_numbers_are_no_options() {
     let o = holdall_options_new();
-    for option in numbers().filter(|n| !(1..=HOLDALL_OPT_CACHE_BYTES).contains(n)) {
+    for option in numbers().filter(|n| !(1..=HOLDALL_OPT_CHUNK_DICTIONARY).contains(n)) {
         // SAFETY: the options exist.
         unsafe {
             refused(HOLDALL_E_ARGUMENT, |err| {

@@ -118,7 +118,7 @@ fn letters(call: &str) -> &'static str {
 }
 
 /// Every option with a valid value other than the default.
-const VALUES: [(&str, i32, i64); 38] = [
+const VALUES: [(&str, i32, i64); 39] = [
     ("THREADS", HOLDALL_OPT_THREADS, 1),
     ("MEMORY_LIMIT", HOLDALL_OPT_MEMORY_LIMIT, 1 << 30),
     ("IO", HOLDALL_OPT_IO, HOLDALL_IO_MAP as i64),
@@ -177,6 +177,7 @@ const VALUES: [(&str, i32, i64); 38] = [
         HOLDALL_BAG_DICTIONARY_AUTO as i64,
     ),
     ("CACHE_BYTES", HOLDALL_OPT_CACHE_BYTES, 1 << 20),
+    ("CHUNK_DICTIONARY", HOLDALL_OPT_CHUNK_DICTIONARY, 1),
 ];
 const BYTES: [(&str, i32, &[u8]); 3] = [
     (

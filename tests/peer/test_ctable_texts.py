@@ -99,7 +99,8 @@ class InTurn(unittest.TestCase):
             # a copy has the same kinds of columns
             other = self.path.with_name(f"copy of {self.path.name}")
             with h.Table(self.path) as table:
-                table.copy(other, format=h.FORMAT_CTABLE)
+                codec = rng.choice((h.CODEC_LZ4, h.CODEC_ZSTD))
+                table.copy(other, format=h.FORMAT_CTABLE, codec=codec)
             self.path = other
         self.check(model)
         for _ in range(CHANGES):

@@ -101,6 +101,8 @@ pub fn codecs(options: Options, codecs: &Codecs) -> Result<Options> {
     }
     let options = given(options, codecs.codec.flatten(), Options::codec);
     let options = given(options, codecs.level, Options::level);
+    let dictionary = codecs.chunk_dictionary.then_some(true);
+    let options = given(options, dictionary, Options::chunk_dictionary);
     let Some(chosen) = &codecs.filters else {
         return Ok(options);
     };

@@ -21,6 +21,7 @@ from tool import FIXTURES, TOOL, Base, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.path.join(HERE, "..", "..", "examples")
+OWN = os.path.join(HERE, "..", "..", "tests/fixtures")
 DATA = os.environ.get("HOLDALL_DATA") or os.path.join(HERE, "..", "..", "..", "shared", "data")
 VOLUME = os.path.join(DATA, "mri-4d.nii.gz")
 
@@ -479,6 +480,30 @@ class Formats(Arrays):
         self.good("convert", "-q", "zeros.f8", "zeros.npy", "--dtype", "<f8")
         self.good("convert", "-q", "zeros.npy", "zeros.b2nd", "--chunks", "100")
         self.assertEqual(self.info("zeros.b2nd")["shape"], [1000])
+
+    def test_short_blocks_have_a_dictionary_on_request(self):
+        lines = b"".join(b"user %d of the city of Osaka\n" % i for i in range(9000))
+        self.write("lines", lines)
+        flags = ["--dtype", "|u1", "--codec", "zstd", "--chunks", "100000", "--blocks", "400"]
+        self.good("convert", "-q", "lines", "plain.b2nd", *flags)
+        self.good("convert", "-q", "lines", "with.b2nd", *flags, "--chunk-dictionary")
+        sizes = [len(self.read(name)) for name in ("plain.b2nd", "with.b2nd")]
+        self.assertLess(sizes[1], 0.9 * sizes[0])
+        self.good("diff", "plain.b2nd", "with.b2nd")
+        error, _ = self.fails("convert", "lines", "o.b2nd", *flags[:3], "zlib", "--chunk-dictionary")
+        self.assertIn("--chunk-dictionary: zlib has no dictionaries", error)
+
+    def test_proxies_are_followed_on_request(self):
+        with open(os.path.join(OWN, "b2nd/p_proxy.b2nd"), "rb") as proxy:
+            self.write("p.b2nd", proxy.read())
+        error, _ = self.fails("cat", "p.b2nd")
+        self.assertIn("--follow-links", error)
+        error, _ = self.fails("cat", "p.b2nd", "--follow-links")
+        self.assertIn('the source "a.b2nd": not found', error)
+        self.write("raw", bytes(range(200)) * 4)
+        shape = ["--dtype", "<i4", "--shape", "20,10", "--chunks", "7,5", "--blocks", "4,5"]
+        self.good("convert", "-q", "raw", "a.b2nd", *shape)
+        self.assertEqual(self.good("cat", "p.b2nd", "--follow-links"), bytes(range(200)) * 4)
 
     def test_missing_or_wrong_facts_of_plain_files_are_refused(self):
         self.write("raw", bytes(24))

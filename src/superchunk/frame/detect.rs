@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::header::{FIXED, Header, MAGIC, constants};
-use super::options::new_params;
+use super::options::{new_params, take_encoding};
 use super::parts::read_header;
 use super::storage::{FrameStorage, LOOKED_FOR};
 use super::trailer::{TAIL, Trailer};
@@ -141,9 +141,6 @@ fn locate_frame(path: &OsStr) -> Result<(Arc<dyn Folder>, std::ffi::OsString)> {
 /// them, or those of `like`.
 pub fn take_requested_params(options: &mut Options, like: &Params) -> Result<Params> {
     let params = new_params(options, like)?;
-    for opt in [Opt::Codec, Opt::Level, Opt::Precision] {
-        options.take(opt);
-    }
-    options.take_bytes(Opt::Filters);
+    take_encoding(options);
     Ok(params)
 }

@@ -58,6 +58,8 @@ const WIDE_OFFSETS: u8 = 0x10;
 const OFFSETS: u8 = 0x30;
 const VARIABLE_CHUNKS: u8 = 0x40;
 const VARIABLE_BLOCKS: u8 = 0x80;
+/// Flag of `other_flags`.
+const DICTIONARIES: u8 = 0x01;
 /// Value of the codec field if the codec number is in a field of its own.
 const ELSEWHERE: u8 = 6;
 
@@ -287,7 +289,7 @@ impl Header {
             user_codec: params.codec.number(),
             codec_meta: 0,
             filters_meta,
-            other_flags: 0,
+            other_flags: if params.dictionary { DICTIONARIES } else { 0 },
             mark: 0,
             metalayers: Vec::new(),
         })
@@ -345,7 +347,13 @@ impl Header {
                 1 => Split::Never,
                 _ => Split::Auto,
             },
+            dictionary: self.other_flags & DICTIONARIES != 0 && codec.uses_dictionaries(),
         })
+    }
+
+    /// Sets whether new chunks have dictionaries.
+    pub fn set_dictionaries(&mut self, with: bool) {
+        self.other_flags = self.other_flags & !DICTIONARIES | if with { DICTIONARIES } else { 0 };
     }
 
     /// Returns the number of chunks.

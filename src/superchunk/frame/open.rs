@@ -280,6 +280,7 @@ impl FrameWriter {
         (h.codec, h.level, h.user_codec, h.codec_meta) =
             (new.codec, new.level, new.user_codec, new.codec_meta);
         (h.slots, h.filters, h.filters_meta) = (new.slots, new.filters, new.filters_meta);
+        h.set_dictionaries(params.dictionary);
         (layout.params, self.changed) = (Ok(params), true);
         Ok(())
     }

@@ -25,15 +25,25 @@ pub const WRITE_OPTIONS: &[Opt] = &[
     Opt::Level,
     Opt::Filters,
     Opt::Precision,
+    Opt::ChunkDictionary,
     Opt::Checksum,
 ];
 
+/// Options for encoding that are numbers.
+const ENCODING: [Opt; 4] = [Opt::Codec, Opt::Level, Opt::Precision, Opt::ChunkDictionary];
+
 /// Do the options request encoding parameters?
 pub fn requests_encoding(options: &Options) -> bool {
-    [Opt::Codec, Opt::Level, Opt::Precision]
-        .iter()
-        .any(|o| options.given(*o).is_some())
+    ENCODING.iter().any(|o| options.given(*o).is_some())
         || options.given_bytes(Opt::Filters).is_some()
+}
+
+/// Removes the options for encoding.
+pub fn take_encoding(options: &mut Options) {
+    for opt in ENCODING {
+        options.take(opt);
+    }
+    options.take_bytes(Opt::Filters);
 }
 
 /// Returns whether the options request checksums.
@@ -104,6 +114,15 @@ fn requested_params(options: &Options, like: &Params) -> Result<Params> {
     }
     if options.given(Opt::Codec) == Some(0) {
         params.level = 0;
+    }
+    params.dictionary = match options.given(Opt::ChunkDictionary) {
+        Some(given) => given == 1,
+        None => params.dictionary && params.codec.uses_dictionaries(),
+    };
+    if params.dictionary {
+        params
+            .check(0)
+            .map_err(|e| e.within(Opt::ChunkDictionary.name()))?;
     }
     if let Some(bytes) = options.given_bytes(Opt::Filters) {
         let filter = |n: &u8| match n {

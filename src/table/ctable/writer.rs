@@ -183,6 +183,13 @@ impl CTableWriter {
                 "an empty part of the name before or after a dot (a dot in a name is written \\.)"
             ));
         }
+        if new.options.get(Opt::ChunkDictionary, 0) == 1 {
+            return Err(fail!(
+                Unsupported,
+                "{}: python-blosc2 fails when it appends to, or reads a part of, a column with dictionaries",
+                Opt::ChunkDictionary.name()
+            ));
+        }
         if let Some(entry) = schema_edit::text_entry(new) {
             return self.text_column(new, map, entry);
         }

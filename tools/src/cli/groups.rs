@@ -37,7 +37,7 @@ pub struct Reading {
     /// Do not verify the checksums stored with the data
     #[arg(long)]
     pub unchecked: bool,
-    /// Follow symbolic links out of the folder of an array or a table
+    /// Follow symbolic links out of the folder of an array or a table, and proxies to their source
     #[arg(long, help_heading = DATASETS)]
     pub follow_links: bool,
 }
@@ -161,6 +161,11 @@ pub struct Codecs {
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',',
         value_parser = values::FilterParser)]
     pub filters: Option<Vec<FilterChoice>>,
+    /// A new chunk of a frame stores a dictionary if that makes it smaller (lz4, lz4hc, zstd)
+    ///
+    /// Short blocks become smaller. c-blosc2 reads such chunks from version 3.0 on.
+    #[arg(long, help_heading = NOT_BAGS)]
+    pub chunk_dictionary: bool,
 }
 
 /// How chunks are made.
@@ -329,7 +334,7 @@ pub struct Changing {
     /// Most memory that a file may make the tool allocate; K, M, G [default: 4G]
     #[arg(long, value_name = "BYTES", value_parser = values::size)]
     pub memory_limit: Option<u64>,
-    /// Follow symbolic links out of the folder of an array or a table
+    /// Follow symbolic links out of the folder of an array or a table, and proxies to their source
     #[arg(long, help_heading = DATASETS)]
     pub follow_links: bool,
 }
