@@ -1,5 +1,6 @@
 """CTables that holdall and python-blosc2 change in turn: both read the same rows after each change."""
 
+import dataclasses
 import os
 import pathlib
 import random
@@ -157,6 +158,53 @@ class InTurn(unittest.TestCase):
             self.assertEqual(found, int((model["i"] >= least).sum()))
         verified = h.Verified(self.path)
         self.assertEqual((verified.error, verified.corrupt, verified.faults), (None, 0, []))
+
+
+@dataclasses.dataclass
+class Source:
+    x: int = blosc2.field(blosc2.int64())
+
+
+class Generated(unittest.TestCase):
+    """Columns that python-blosc2 computes from others."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "x.b2d"
+        with blosc2.CTable(Source, urlpath=str(self.path), mode="w") as table:
+            table.extend({"x": np.arange(10)})
+            table.add_generated_column("stored", values="x * 2", dtype=np.int64)
+            table.add_computed_column("virtual", "x + 1")
+
+    def read(self, name):
+        with h.Table(self.path) as table:
+            self.assertEqual(table.names, ["x", "stored", "virtual"])
+            return np.frombuffer(table[name].read((0,), (10,), (1,)), "<i8").tolist()
+
+    def refused(self, name):
+        with self.assertRaises(h.Error), h.Table(self.path) as table:
+            table[name].read((0,), (10,), (1,))
+        with self.assertRaises(h.Error) as raised, h.Table(self.path) as table:
+            table.values(name)
+        self.assertEqual(raised.exception.status, h.E_UNSUPPORTED)
+        return str(raised.exception)
+
+    def test_what_is_stored_is_read_unless_it_is_out_of_date(self):
+        self.assertEqual(self.read("stored"), list(range(0, 20, 2)))
+        self.assertIn("computed", self.refused("virtual"))
+        with blosc2.CTable.open(str(self.path), mode="a") as table:
+            table["x"][3] = 100
+        self.assertEqual(self.read("x")[3], 100)
+        self.assertIn("out of date", self.refused("stored"))
+        with blosc2.CTable.open(str(self.path), mode="a") as table:
+            table.refresh_generated_column("stored")
+        self.assertEqual(self.read("stored")[3], 200)
+
+    def test_the_table_is_read_only(self):
+        with self.assertRaises(h.Error) as raised:
+            h.Table(self.path, h.APPEND)
+        self.assertEqual(raised.exception.status, h.E_UNSUPPORTED)
 
 
 if __name__ == "__main__":

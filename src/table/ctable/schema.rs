@@ -40,6 +40,10 @@ impl Field {
     }
 }
 
+/// What is said of a column whose values python-blosc2 does not return before it computes them again.
+const STALE: &str =
+    "generated, and out of date (refresh_generated_column of python-blosc2 computes it again)";
+
 /// How the values of a column are stored.
 #[derive(Debug, PartialEq)]
 pub enum Values {
@@ -135,7 +139,26 @@ pub fn parse(text: &[u8]) -> Result<Vec<Field>> {
         _ => &[],
     };
     let stored = stored.iter().map(field);
-    stored.chain(computed.iter().map(computed_field)).collect()
+    let mut fields = stored
+        .chain(computed.iter().map(computed_field))
+        .collect::<Result<Vec<_>>>()?;
+    for field in &mut fields {
+        if is_stale(&schema, &field.name) {
+            field.values = Values::Other(STALE.to_owned());
+        }
+    }
+    Ok(fields)
+}
+
+/// Returns whether a stored column is generated from others, which were changed since.
+fn is_stale(schema: &Value, name: &str) -> bool {
+    let Some(Value::Array(generated)) = schema.get("materialized_columns") else {
+        return false;
+    };
+    generated.iter().any(|of| {
+        of.get("name").and_then(Value::as_str) == Some(name)
+            && of.get("stale") == Some(&Value::Bool(true))
+    })
 }
 
 /// Returns a column whose values are not stored.
