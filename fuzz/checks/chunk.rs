@@ -104,6 +104,8 @@ fn again(header: &Header, data: &[u8], content: &[u8]) {
     let p = Params {
         filters,
         blocksize: Some(header.blocksize),
+        // training takes a thousand times as long as the rest
+        dictionary: header.extended() && codec.uses_dictionaries() && data.len() % 32 == 7,
         ..Params::new(target, codec, level, header.typesize)
     };
     let mut chunk = Vec::new();
