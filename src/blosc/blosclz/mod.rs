@@ -32,11 +32,13 @@ const LONG_MATCH: usize = 9;
 
 /// Decompresses the stream `src` into `dst`. Returns the number of bytes, or `None` if the stream
 /// is corrupt or does not fit. Bytes of `dst` after this number may have changed.
+#[inline(never)] // so that its loop does not depend on the caller, like below
 pub fn decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
     decompress_until::<false>(src, dst, 0)
 }
 
 /// Like [`decompress`], but ends after the instruction that completes the first `requested` bytes.
+#[inline(never)]
 pub fn decompress_prefix(src: &[u8], dst: &mut [u8], requested: usize) -> Option<usize> {
     decompress_until::<true>(src, dst, requested)
 }
