@@ -141,9 +141,10 @@ func MemoryLimit(bytes int64) Option { return number(C.HOLDALL_OPT_MEMORY_LIMIT,
 func CacheBytes(bytes int64) Option { return number(C.HOLDALL_OPT_CACHE_BYTES, bytes) }
 
 // ChunkDictionary sets whether a new chunk of a frame whose codec is LZ4, LZ4HC or zstd stores a
-// dictionary, which is trained from its blocks, if that makes it at least 5 % smaller: blocks of a few
-// hundred bytes. c-blosc2 3.0 and later read such chunks, but 3.3.2 fails, or
-// crashes, when it reads a part of one. Default: as the frame states; new frames have none.
+// dictionary, which is trained from its blocks, if that makes it about 5 % smaller: blocks of a few
+// hundred bytes. For readers that use holdall: c-blosc2 3.3.2 reads such chunks whole, but of a part of
+// one it returns an error, or with LZ4 and LZ4HC wrong content. Default: as the frame states; new
+// frames have none.
 func ChunkDictionary(on bool) Option { return flag(C.HOLDALL_OPT_CHUNK_DICTIONARY, on) }
 
 // Map selects memory mapping instead of read system calls. Default: false. If a mapped file is

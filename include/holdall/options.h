@@ -188,8 +188,9 @@ typedef int32_t holdall_option;
  * Used by: read, write. */
 #define HOLDALL_OPT_CACHE_BYTES 41
 /* Frames with LZ4, LZ4HC or zstd: 1: a new chunk stores a dictionary, trained from its blocks,
- * if that makes it at least 5 % smaller. c-blosc2 3.0 and later read it, but 3.3.2 fails, or
- * crashes, when it reads a part of such a chunk. Default: as recorded, or 0.
+ * if that makes it about 5 % smaller. For readers with holdall: c-blosc2 3.3.2 reads such chunks
+ * whole, but of a part it returns an error, or with LZ4 and LZ4HC wrong content. Default: as
+ * recorded, or 0.
  * Used by: write. */
 #define HOLDALL_OPT_CHUNK_DICTIONARY 42
 

@@ -358,11 +358,11 @@ impl Options {
     // ---- bags
 
     /// Frames whose codec is LZ4, LZ4HC or zstd: sets whether a new chunk stores a dictionary, which is
-    /// trained from its blocks, if that makes it at least 5 % smaller: blocks of a few hundred bytes.
+    /// trained from its blocks, if that makes it about 5 % smaller: blocks of a few hundred bytes.
     /// Default: as the frame states; new frames have none.
     ///
-    /// c-blosc2 3.0 and later read such chunks, but 3.3.2 fails, or crashes, when it reads a part of
-    /// one.
+    /// For readers that use holdall: c-blosc2 3.3.2 reads such chunks whole, but of a part of one it
+    /// returns an error, or with LZ4 and LZ4HC wrong content.
     ///
     /// # Examples
     ///

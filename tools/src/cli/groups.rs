@@ -163,7 +163,8 @@ pub struct Codecs {
     pub filters: Option<Vec<FilterChoice>>,
     /// A new chunk of a frame stores a dictionary if that makes it smaller (lz4, lz4hc, zstd)
     ///
-    /// Short blocks become smaller. c-blosc2 reads such chunks from version 3.0 on.
+    /// Short blocks become smaller. For readers with holdall: c-blosc2 reads whole chunks of this
+    /// kind, but not parts of them.
     #[arg(long, help_heading = NOT_BAGS)]
     pub chunk_dictionary: bool,
 }
