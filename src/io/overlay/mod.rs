@@ -235,8 +235,10 @@ impl Overlay {
 
     fn set<const N: usize>(&self, new: [(&OsStr, Option<Arc<Node>>); N]) -> Result<()> {
         let mut names = lock(&self.names);
+        // before all: a rename must not be refused half-way
+        let last = new.last().map(|(name, _)| *name).unwrap_or_default();
+        self.state.check(|| self.show(last))?;
         for (name, node) in new {
-            self.state.check(|| self.show(name))?;
             self.changes.fetch_add(1, Ordering::Relaxed);
             names.files.insert(name.to_owned(), node);
         }
