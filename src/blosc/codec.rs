@@ -2,7 +2,7 @@
 //! reused.
 #![forbid(unsafe_code)]
 
-use super::{Codec, blosclz, lz4, lz4_library, scratch_slice};
+use super::{Codec, blosclz, get_or_create, lz4, lz4_library, scratch_slice};
 use crate::error::{Result, fail};
 use crate::zlib::{self, CompressionLvl, Compressor, Decompressor};
 use zstd_safe::{CCtx, CDict, DCtx, DDict};
@@ -181,14 +181,6 @@ pub struct Encoders {
     zlib: Option<(u8, Compressor)>,
     snappy: Option<snap::raw::Encoder>,
     scratch: Vec<u8>,
-}
-
-/// Returns the value, which is created by the first call.
-fn get_or_create<T>(value: &mut Option<T>, create: impl FnOnce() -> Result<T>) -> Result<&mut T> {
-    Ok(match value {
-        Some(value) => value,
-        None => value.insert(create()?),
-    })
 }
 
 impl Encoders {

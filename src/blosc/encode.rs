@@ -86,12 +86,7 @@ impl<'a> Encoder<'a> {
         }
         encoder.first = first;
         if let Some(trained) = encoder.train(src)? {
-            let plain = encoder.sampled_size(src)?;
-            let cost = 4 + trained.bytes().len();
-            encoder.dictionary = Some(trained);
-            if !gains(plain, encoder.sampled_size(src)? + cost) {
-                encoder.dictionary = None;
-            }
+            encoder.try_dictionary(trained, |encoder| encoder.sampled_size(src))?;
         }
         Ok(Encoder { encoder, src })
     }
@@ -103,7 +98,7 @@ impl<'a> Encoder<'a> {
         if encoder.has_blocks() {
             alloc::grow(dst, encoder.blocks_begin(), begin + encoder.max_len)?;
             dst.resize(begin + encoder.header_and_table_len(), 0);
-            append_dictionary(dst, encoder.dictionary.as_ref());
+            encoder.append_dictionary(dst);
             if self.blocks(begin, dst, threads)? {
                 return encoder.finish(dst, begin);
             }
@@ -218,13 +213,9 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// Appends the dictionary of a chunk, after its length. There must be room for it.
-pub(super) fn append_dictionary(dst: &mut Vec<u8>, dictionary: Option<&EncoderDictionary>) {
-    if let Some(bytes) = dictionary.map(EncoderDictionary::bytes) {
-        // dictionaries are at most 32 KiB
-        dst.extend((bytes.len() as u32).to_le_bytes());
-        dst.extend_from_slice(bytes);
-    }
+/// Returns the bytes of a dictionary in a chunk.
+fn dictionary_len(dictionary: &EncoderDictionary) -> usize {
+    4 + dictionary.bytes().len()
 }
 
 /// Writes the header into the space that was reserved for it.
@@ -325,25 +316,17 @@ impl BlockEncoder {
 
     /// Appends a block of variable length to a chunk: the length of its content, and its one stream,
     /// to which no filter was applied.
-    pub(super) fn push_variable(
-        &self,
-        dictionary: Option<&EncoderDictionary>,
-        block: &[u8],
-        chunk: &mut Vec<u8>,
-    ) -> Result<()> {
-        let Params { codec, level, .. } = self.params;
+    pub(super) fn push_variable(&self, block: &[u8], chunk: &mut Vec<u8>) -> Result<()> {
         alloc::reserve(chunk, 4 + block.len())?;
         // chunks are not longer than i32::MAX
         chunk.extend((block.len() as u32).to_le_bytes());
         let begin = chunk.len();
         chunk.extend_from_slice(block);
-        if level == 0 {
+        if self.params.level == 0 {
             return Ok(());
         }
         let to = chunk.at_mut(begin..)?;
-        let n = SCRATCH.with_borrow_mut(|scratch| {
-            scratch.codecs.encode(codec, level, dictionary, block, to)
-        })?;
+        let n = SCRATCH.with_borrow_mut(|scratch| self.compress(&mut scratch.codecs, block, to))?;
         match n {
             Some(n) => chunk.truncate(begin + n),
             None => to.copy_from_slice(block),
@@ -352,9 +335,9 @@ impl BlockEncoder {
     }
 
     /// Returns the header of a chunk with `blocks` blocks of variable length, except its length.
-    pub(super) fn variable_header(&self, blocks: usize, with_dictionary: bool) -> Header {
+    pub(super) fn variable_header(&self, blocks: usize) -> Header {
         Header {
-            more_flags: if with_dictionary { WITH_DICTIONARY } else { 0 },
+            more_flags: self.dictionary_flag(),
             version: VERSION_VARIABLE,
             flags: self.header.flags & !COPIED,
             variable_blocks: Some(blocks),
@@ -381,8 +364,37 @@ impl BlockEncoder {
 
     /// Returns the offset in the chunk where the first block begins.
     fn blocks_begin(&self) -> usize {
-        let dictionary = self.dictionary.as_ref().map_or(0, |d| 4 + d.bytes().len());
-        self.header_and_table_len() + dictionary
+        self.header_and_table_len() + self.dictionary.as_ref().map_or(0, dictionary_len)
+    }
+
+    fn dictionary_flag(&self) -> u8 {
+        match self.dictionary {
+            Some(_) => WITH_DICTIONARY,
+            None => 0,
+        }
+    }
+
+    /// Appends the dictionary, after its length, if there is one. There must be room for it.
+    pub(super) fn append_dictionary(&self, dst: &mut Vec<u8>) {
+        if let Some(bytes) = self.dictionary.as_ref().map(EncoderDictionary::bytes) {
+            // dictionaries are at most 32 KiB
+            dst.extend((bytes.len() as u32).to_le_bytes());
+            dst.extend_from_slice(bytes);
+        }
+    }
+
+    /// Uses a dictionary, if it gains. `size` returns about how many bytes the encoded blocks have.
+    pub(super) fn try_dictionary(
+        &mut self,
+        trained: EncoderDictionary,
+        size: impl Fn(&BlockEncoder) -> Result<usize>,
+    ) -> Result<()> {
+        let (plain, cost) = (size(self)?, dictionary_len(&trained));
+        self.dictionary = Some(trained);
+        if !gains(plain, size(self)? + cost) {
+            self.dictionary = None;
+        }
+        Ok(())
     }
 
     /// Trains a dictionary for this content, if the chunk has one.
@@ -405,7 +417,7 @@ impl BlockEncoder {
             Ok::<_, Error>(())
         })?;
         let trained = training.finish(&self.params)?;
-        Ok(trained.filter(|d| begin + 4 + d.bytes().len() <= self.max_len))
+        Ok(trained.filter(|d| begin + dictionary_len(d) <= self.max_len))
     }
 
     /// Returns about how many bytes the encoded blocks have, from some of them.
@@ -492,9 +504,7 @@ impl BlockEncoder {
     fn finish(&self, dst: &mut Vec<u8>, begin: usize) -> Result<()> {
         let mut header = self.header;
         header.cbytes = dst.len() - begin;
-        if self.dictionary.is_some() {
-            header.more_flags |= WITH_DICTIONARY;
-        }
+        header.more_flags |= self.dictionary_flag();
         // only runs of zeros take four bytes
         let is_zeros = header.cbytes == self.blocks_begin() + 4 * header.all_streams();
         if is_zeros && header.extended() && header.has_whole_items() {

@@ -1,5 +1,6 @@
 //! The calls into LZ4's C library. No safe wrapper of it writes into a slice without allocating.
 
+use super::get_or_create;
 use crate::error::{Result, fail};
 use lz4_sys::{c_char, c_int};
 use std::ptr::NonNull;
@@ -20,10 +21,6 @@ unsafe extern "C" {
         dictionary: *const c_char,
         dictionary_len: c_int,
     ) -> c_int;
-    #[link_name = "LZ4_createStream"]
-    fn create_stream() -> *mut Stream;
-    #[link_name = "LZ4_freeStream"]
-    fn free_stream(stream: *mut Stream) -> c_int;
     fn LZ4_resetStream_fast(stream: *mut Stream);
     fn LZ4_loadDictSlow(stream: *mut Stream, dictionary: *const c_char, len: c_int) -> c_int;
     fn LZ4_attach_dictionary(stream: *mut Stream, dictionary: *const Stream);
@@ -109,7 +106,7 @@ pub fn compress_hc(level: u8, src: &[u8], dst: &mut [u8]) -> Option<usize> {
 }
 
 /// Which encoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Kind {
     Lz4,
     Lz4Hc,
@@ -123,7 +120,7 @@ impl State {
         // SAFETY: neither has arguments; both return a new state or null.
         let stream = unsafe {
             match kind {
-                Kind::Lz4 => create_stream(),
+                Kind::Lz4 => lz4_sys::LZ4_createStream().cast(),
                 Kind::Lz4Hc => LZ4_createStreamHC(),
             }
         };
@@ -137,7 +134,7 @@ impl Drop for State {
         // SAFETY: the state was created by the library, for this kind, and is freed once.
         unsafe {
             match self.1 {
-                Kind::Lz4 => free_stream(self.0.as_ptr()),
+                Kind::Lz4 => lz4_sys::LZ4_freeStream(self.0.as_ptr().cast()),
                 Kind::Lz4Hc => LZ4_freeStreamHC(self.0.as_ptr()),
             }
         };
@@ -203,10 +200,7 @@ impl Encoders {
             Kind::Lz4 => lz4,
             Kind::Lz4Hc => lz4hc,
         };
-        let stream = match state {
-            Some(state) => state,
-            None => state.insert(State::new(kind)?),
-        };
+        let stream = get_or_create(state, || State::new(kind))?;
         let (Some(len), Some(capacity)) = (int(src.len()), int(dst.len())) else {
             return Ok(None);
         };

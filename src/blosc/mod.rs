@@ -116,6 +116,14 @@ impl Codec {
     }
 }
 
+/// Returns the value, which is created by the first call.
+fn get_or_create<T>(value: &mut Option<T>, create: impl FnOnce() -> Result<T>) -> Result<&mut T> {
+    Ok(match value {
+        Some(value) => value,
+        None => value.insert(create()?),
+    })
+}
+
 /// Returns the first `n` bytes of a reusable buffer.
 fn scratch_slice(buffer: &mut Vec<u8>, n: usize) -> Result<&mut [u8]> {
     if buffer.len() < n {

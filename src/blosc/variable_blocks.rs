@@ -8,10 +8,9 @@
 //! To readers, such a chunk is one block, which is all of its content.
 #![forbid(unsafe_code)]
 
-use super::chunk_dictionary::{Training, gains, sample_step};
+use super::chunk_dictionary::{Training, sample_step};
 use super::codec::EncoderDictionary;
 use super::decode::{StoredStream, Workspace, stream_label};
-use super::encode::append_dictionary;
 use super::{BlockDecoder, BlockEncoder, Header, Params, Pipeline, Split, Target};
 use crate::alloc;
 use crate::error::{Result, fail};
@@ -32,18 +31,20 @@ pub fn encode_variable(params: &Params, blocks: &[&[u8]]) -> Result<Vec<u8>> {
         blocksize: None,
         ..params.clone()
     };
-    let encoder = BlockEncoder::make(&own, nbytes)?;
-    let dictionary = train(&encoder, &own, blocks)?;
-    let mut header = encoder.variable_header(blocks.len(), dictionary.is_some());
+    let mut encoder = BlockEncoder::make(&own, nbytes)?;
+    if let Some(trained) = train(&own, nbytes, blocks)? {
+        encoder.try_dictionary(trained, |encoder| sampled_size(encoder, blocks))?;
+    }
+    let mut header = encoder.variable_header(blocks.len());
     let table = header.len() + 4 * blocks.len();
     let mut chunk = alloc::zeroed(table)?;
-    append_dictionary(&mut chunk, dictionary.as_ref());
+    encoder.append_dictionary(&mut chunk);
     for (i, block) in blocks.iter().enumerate() {
         let (start, at) = (chunk.len() as u32, header.len() + 4 * i);
         chunk
             .at_mut(at..at + 4)?
             .copy_from_slice(&start.to_le_bytes());
-        encoder.push_variable(dictionary.as_ref(), block, &mut chunk)?;
+        encoder.push_variable(block, &mut chunk)?;
     }
     header.cbytes = chunk.len();
     let (bytes, n) = header.write()?;
@@ -51,32 +52,24 @@ pub fn encode_variable(params: &Params, blocks: &[&[u8]]) -> Result<Vec<u8>> {
     Ok(chunk)
 }
 
-/// Trains a dictionary for these blocks, if their chunk has one and it gains.
-fn train(
-    encoder: &BlockEncoder,
-    params: &Params,
-    blocks: &[&[u8]],
-) -> Result<Option<EncoderDictionary>> {
-    let nbytes = encoder.header().nbytes;
+/// Trains a dictionary for these blocks, if their chunk has one.
+fn train(params: &Params, nbytes: usize, blocks: &[&[u8]]) -> Result<Option<EncoderDictionary>> {
     let Some(mut training) = Training::new(params, nbytes, blocks.len()) else {
         return Ok(None);
     };
     for block in blocks {
         training.push(block)?;
     }
-    let step = sample_step(blocks.len());
-    let sampled_size = |dictionary: Option<&EncoderDictionary>| -> Result<usize> {
-        let mut encoded = Vec::new();
-        for block in blocks.iter().step_by(step) {
-            encoder.push_variable(dictionary, block, &mut encoded)?;
-        }
-        Ok(encoded.len() * step)
-    };
-    let Some(trained) = training.finish(params)? else {
-        return Ok(None);
-    };
-    let with = sampled_size(Some(&trained))? + LENGTH + trained.bytes().len();
-    Ok(gains(sampled_size(None)?, with).then_some(trained))
+    training.finish(params)
+}
+
+/// Returns about how many bytes the encoded blocks have, from some of them.
+fn sampled_size(encoder: &BlockEncoder, blocks: &[&[u8]]) -> Result<usize> {
+    let (step, mut encoded) = (sample_step(blocks.len()), Vec::new());
+    for block in blocks.iter().step_by(step) {
+        encoder.push_variable(block, &mut encoded)?;
+    }
+    Ok(encoded.len() * step)
 }
 
 /// Where the blocks are stored.
