@@ -46,7 +46,7 @@ impl Proxy {
         let Ok(Some(header)) = header_in(folder, name, options) else {
             return Ok(None);
         };
-        let Some((_, value)) = header.metalayers.iter().find(|(n, _)| n == PROXY_SOURCE) else {
+        let Some(value) = header.meta(PROXY_SOURCE) else {
             return Ok(None);
         };
         let name = name.display().to_string();
@@ -82,14 +82,11 @@ impl Proxy {
     }
 
     fn check(&self, source: Option<&Header>) -> Result<()> {
-        let shapes = |h: &Header| -> Vec<_> {
-            let named = |name| h.metalayers.iter().find(|(n, _)| n == name).cloned();
-            SHAPES.into_iter().map(named).collect()
-        };
+        let proxy = &self.header;
         let same = source.is_some_and(|source| {
-            source.nbytes == self.header.nbytes
-                && source.typesize == self.header.typesize
-                && shapes(source) == shapes(&self.header)
+            let is_equal = |name| source.meta(name) == proxy.meta(name);
+            (source.nbytes, source.typesize) == (proxy.nbytes, proxy.typesize)
+                && SHAPES.into_iter().all(is_equal)
         });
         if same {
             return Ok(());

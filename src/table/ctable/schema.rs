@@ -6,6 +6,7 @@ use crate::dtype::packed::PackedType;
 use crate::error::{Result, fail};
 use crate::json::Value;
 use crate::store::table_files::DICTIONARY;
+use std::collections::HashSet;
 
 /// Versions of the schema: 1; 2 with nested columns; 3 with masks of nulls.
 const VERSIONS: [u64; 3] = [1, 2, 3];
@@ -142,23 +143,26 @@ pub fn parse(text: &[u8]) -> Result<Vec<Field>> {
     let mut fields = stored
         .chain(computed.iter().map(computed_field))
         .collect::<Result<Vec<_>>>()?;
+    let stale = stale_columns(&schema);
     for field in &mut fields {
-        if is_stale(&schema, &field.name) {
+        if stale.contains(&*field.name) {
             field.values = Values::Other(STALE.to_owned());
         }
     }
     Ok(fields)
 }
 
-/// Returns whether a stored column is generated from others, which were changed since.
-fn is_stale(schema: &Value, name: &str) -> bool {
+/// Returns the stored columns that are generated from others, which were changed since.
+fn stale_columns(schema: &Value) -> HashSet<&str> {
     let Some(Value::Array(generated)) = schema.get("materialized_columns") else {
-        return false;
+        return HashSet::new();
     };
-    generated.iter().any(|of| {
-        of.get("name").and_then(Value::as_str) == Some(name)
-            && of.get("stale") == Some(&Value::Bool(true))
-    })
+    let stale = generated
+        .iter()
+        .filter(|of| of.get("stale") == Some(&Value::Bool(true)));
+    stale
+        .filter_map(|of| of.get("name").and_then(Value::as_str))
+        .collect()
 }
 
 /// Returns a column whose values are not stored.
