@@ -512,9 +512,71 @@ static void many_threads_read_one_frame(void)
     }
 }
 
+/* The bytes of all blocks, end to end: "one", "and another", "3". */
+static const char BLOCKS[] = "oneand another3";
+static const uint64_t OFFSETS[] = {0, 3, 14, 15};
+
+static void check_blocks(const holdall_schunk *s, uint64_t chunk)
+{
+    uint64_t offsets[5] = {9, 9, 9, 9, 9};
+    size_t count = 0, n = 0;
+    char block[20];
+    OK(holdall_schunk_block_offsets(s, chunk, NULL, 0, &count, &err));
+    EQUAL(count, 3);
+    count = 0;
+    GIVES(HOLDALL_E_BUFFER, holdall_schunk_block_offsets(s, chunk, offsets, 3, &count, &err));
+    CHECK(count == 3 && offsets[0] == 9);
+    OK(holdall_schunk_block_offsets(s, chunk, offsets, 4, &count, &err));
+    CHECK(memcmp(offsets, OFFSETS, sizeof OFFSETS) == 0 && offsets[4] == 9);
+    OK(holdall_schunk_read_block(s, chunk, 1, NULL, 0, &n, &err));
+    EQUAL(n, 11);
+    GIVES(HOLDALL_E_BUFFER, holdall_schunk_read_block(s, chunk, 1, block, 10, &n, &err));
+    EQUAL(n, 11);
+    OK(holdall_schunk_read_block(s, chunk, 1, block, sizeof block, &n, &err));
+    CHECK(n == 11 && memcmp(block, "and another", 11) == 0);
+    GIVES(HOLDALL_E_RANGE, holdall_schunk_read_block(s, chunk, 3, block, 1, &n, &err));
+}
+
+static void blocks_have_any_length(void)
+{
+    const char *path = in_tmp("blocks.b2frame");
+    const uint64_t falling[] = {0, 3, 2}, high[] = {3, 14, 15};
+    holdall_schunk *s;
+    size_t count;
+    OK(holdall_schunk_create(path, HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, 1, NULL, &s, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_insert_blocks(s, 0, BLOCKS, falling, 2, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_insert_blocks(s, 0, BLOCKS, OFFSETS, 0, &err));
+    OK(holdall_schunk_insert_blocks(s, 0, BLOCKS, OFFSETS, 3, &err));
+    OK(holdall_schunk_insert_blocks(s, 0, BLOCKS, high, 2, &err));
+    OK(holdall_schunk_append(s, "last", 4, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_schunk_insert_blocks(s, 4, BLOCKS, OFFSETS, 3, &err));
+    OK(holdall_schunk_commit(s, &err));
+    holdall_schunk_close(s);
+    s = open_schunk(path, HOLDALL_READ, NULL);
+    CHECK(holdall_schunk_chunk_count(s) == 3 && holdall_schunk_nbytes(s) == 31);
+    check_blocks(s, 1);
+    OK(holdall_schunk_block_offsets(s, 2, NULL, 0, &count, &err));
+    EQUAL(count, 1);
+    GIVES(HOLDALL_E_RANGE, holdall_schunk_block_offsets(s, 3, NULL, 0, &count, &err));
+    GIVES(HOLDALL_E_STATE, holdall_schunk_insert_blocks(s, 0, BLOCKS, OFFSETS, 3, &err));
+    holdall_schunk_close(s);
+    s = open_schunk(path, HOLDALL_APPEND, NULL);
+    OK(holdall_schunk_remove(s, 0, &err));
+    OK(holdall_schunk_write(s, 1, "NEA", 3, &err));
+    OK(holdall_schunk_write(s, 1, "nea", 3, &err));
+    OK(holdall_schunk_truncate(s, 15, &err));
+    OK(holdall_schunk_commit(s, &err));
+    holdall_schunk_close(s);
+    s = open_schunk(path, HOLDALL_READ, NULL);
+    EQUAL(holdall_schunk_chunk_count(s), 1);
+    check_blocks(s, 0);
+    holdall_schunk_close(s);
+}
+
 int main(void)
 {
     RUN(every_form_is_read_and_changed);
+    RUN(blocks_have_any_length);
     RUN(arguments_of_create_are_checked);
     RUN(metalayers_of_the_header);
     RUN(filters_are_stored_in_the_frame);

@@ -21,6 +21,7 @@ static void null_is_an_argument_error(void)
     folder f = FOLDER;
     uint8_t byte = 0;
     const void *value;
+    const uint64_t ends[] = {0, 1};
     size_t n;
     io = folder_io(&f);
     const holdall_format blpk = HOLDALL_FORMAT_BLOSCPACK;
@@ -77,6 +78,20 @@ static void null_is_an_argument_error(void)
     REFUSES(holdall_schunk_insert(NULL, 0, "x", 1, &err),
             holdall_schunk_insert(NULL, 0, "x", 1, NULL));
     REFUSES(holdall_schunk_insert(s, 0, NULL, 1, &err), holdall_schunk_insert(s, 0, NULL, 1, NULL));
+    REFUSES(holdall_schunk_insert_blocks(NULL, 0, "x", ends, 1, &err),
+            holdall_schunk_insert_blocks(NULL, 0, "x", ends, 1, NULL));
+    REFUSES(holdall_schunk_insert_blocks(s, 0, NULL, ends, 1, &err),
+            holdall_schunk_insert_blocks(s, 0, NULL, ends, 1, NULL));
+    REFUSES(holdall_schunk_insert_blocks(s, 0, "x", NULL, 1, &err),
+            holdall_schunk_insert_blocks(s, 0, "x", NULL, 1, NULL));
+    REFUSES(holdall_schunk_block_offsets(NULL, 0, NULL, 0, &n, &err),
+            holdall_schunk_block_offsets(NULL, 0, NULL, 0, &n, NULL));
+    REFUSES(holdall_schunk_block_offsets(s, 0, NULL, 0, NULL, &err),
+            holdall_schunk_block_offsets(s, 0, NULL, 0, NULL, NULL));
+    REFUSES(holdall_schunk_read_block(NULL, 0, 0, NULL, 0, &n, &err),
+            holdall_schunk_read_block(NULL, 0, 0, NULL, 0, &n, NULL));
+    REFUSES(holdall_schunk_read_block(s, 0, 0, NULL, 0, NULL, &err),
+            holdall_schunk_read_block(s, 0, 0, NULL, 0, NULL, NULL));
     REFUSES(holdall_schunk_remove(NULL, 0, &err), holdall_schunk_remove(NULL, 0, NULL));
     REFUSES(holdall_schunk_truncate(NULL, 0, &err), holdall_schunk_truncate(NULL, 0, NULL));
     REFUSES(holdall_schunk_attr_get(NULL, "", &value, &n, &err),

@@ -12,6 +12,26 @@ import (
 	"unsafe"
 )
 
+func TestBlocks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.b2frame")
+	s := must(CreateSchunk(path, Create, B2Frame, 1))
+	is(t, s.InsertBlocks(0, nil), ErrArgument)
+	is(t, s.InsertBlocks(0, [][]byte{{1}, {}}), ErrArgument)
+	done(t, s.InsertBlocks(0, [][]byte{[]byte("one"), []byte("another")}))
+	done(t, s.Commit())
+	done(t, s.Close())
+	s = must(OpenSchunk(path, ReadOnly))
+	same(t, must(s.BlockOffsets(0)), []uint64{0, 3, 10})
+	if block := must(s.ReadBlock(0, 1)); string(block) != "another" {
+		t.Fatal(string(block))
+	}
+	_, err := s.ReadBlock(0, 2)
+	is(t, err, ErrRange)
+	_, err = s.BlockOffsets(1)
+	is(t, err, ErrRange)
+	done(t, s.Close())
+}
+
 func TestSchunk(t *testing.T) {
 	for _, format := range []Format{Bloscpack, B2Frame} {
 		path := filepath.Join(t.TempDir(), "a")
@@ -32,6 +52,9 @@ func TestSchunk(t *testing.T) {
 		if format == Bloscpack { // afterwards the chunks of a frame have any length
 			done(t, s.InsertChunk(0, content[:4096]))
 			done(t, s.RemoveChunk(0))
+		}
+		if format == Bloscpack {
+			is(t, s.InsertBlocks(0, [][]byte{[]byte("x")}), ErrUnsupported)
 		}
 		raw := must(s.ReadRaw(1))
 		done(t, s.AppendRaw(raw))

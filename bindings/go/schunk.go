@@ -6,6 +6,7 @@ package holdall
 import "C"
 
 import (
+	"bytes"
 	"io"
 	"unsafe"
 )
@@ -215,6 +216,31 @@ func (s *Schunk) ReadChunk(i uint64) ([]byte, error) {
 	})
 }
 
+// ReadBlock returns the content of a block of chunk i, without decoding the others. Errors:
+// ErrRange if there is no such chunk or block.
+func (s *Schunk) ReadBlock(i uint64, block int) ([]byte, error) {
+	return s.ask("read a block", func(p, dst unsafe.Pointer, size C.size_t, c *call) C.holdall_status {
+		return C.holdall_schunk_read_block((*C.holdall_schunk)(p), C.uint64_t(i), C.size_t(block),
+			dst, size, &c.n, &c.err)
+	})
+}
+
+// BlockOffsets returns where the blocks of chunk i begin in its content, and where the last one
+// ends.
+func (s *Schunk) BlockOffsets(i uint64) (offsets []uint64, err error) {
+	err = s.view("get block offsets", func(p unsafe.Pointer, c *call) C.holdall_status {
+		status := C.holdall_schunk_block_offsets((*C.holdall_schunk)(p), C.uint64_t(i), nil, 0,
+			&c.n, &c.err)
+		if status < 0 {
+			return status
+		}
+		offsets = make([]uint64, c.n+1)
+		return C.holdall_schunk_block_offsets((*C.holdall_schunk)(p), C.uint64_t(i),
+			numbers(offsets), C.size_t(len(offsets)), &c.n, &c.err)
+	})
+	return offsets, err
+}
+
 // ReadRaw returns chunk i as stored. It verifies the checksum of the chunk and omits it.
 func (s *Schunk) ReadRaw(i uint64) ([]byte, error) {
 	return s.ask("read a chunk", func(p, dst unsafe.Pointer, size C.size_t, c *call) C.holdall_status {
@@ -275,6 +301,22 @@ func (s *Schunk) AppendRaw(chunk []byte) error {
 func (s *Schunk) InsertChunk(i uint64, src []byte) error {
 	return s.changed("insert a chunk", func(s *C.holdall_schunk, e *C.holdall_error) C.holdall_status {
 		return C.holdall_schunk_insert(s, C.uint64_t(i), start(src), C.size_t(len(src)), e)
+	})
+}
+
+// InsertBlocks inserts one chunk of blocks of any length but 0 before chunk i, or at the end if i
+// is the number of chunks. A frame without content becomes one of such blocks (readable from
+// c-blosc2 3 on), as BatchArray of python-blosc2 is; then Write and InsertChunk add a chunk of one
+// block, and WriteAt and Truncate retain where blocks begin. Errors: ErrState for a frame with
+// content in blocks of one length, ErrUnsupported for a Bloscpack file.
+func (s *Schunk) InsertBlocks(i uint64, blocks [][]byte) error {
+	data, offsets := bytes.Join(blocks, nil), make([]uint64, len(blocks)+1)
+	for k, block := range blocks {
+		offsets[k+1] = offsets[k] + uint64(len(block))
+	}
+	return s.changed("insert blocks", func(s *C.holdall_schunk, e *C.holdall_error) C.holdall_status {
+		return C.holdall_schunk_insert_blocks(s, C.uint64_t(i), start(data), numbers(offsets),
+			C.size_t(len(blocks)), e)
 	})
 }
 

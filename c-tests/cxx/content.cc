@@ -309,6 +309,14 @@ void schunks()
     s.remove_attr("mine");
     s.truncate(7200);
     EXPECT(s.chunk_count() == 9 && s.read<double>(0, 1)[0] == 3 && !s.attr("mine"));
+
+    schunk blocks = schunk::create(scratch("blocks.b2frame"), mode::create, format::b2frame, 1);
+    blocks.insert_blocks(0, {bytes("one"), bytes("another")});
+    blocks.commit();
+    EXPECT(blocks.block_offsets(0) == (std::vector<std::uint64_t>{0, 3, 10}) &&
+           blocks.read_block(0, 1).size() == 7 && blocks.read_block(0, 0).front() == std::byte{'o'});
+    failure(HOLDALL_E_RANGE, [&] { (void)blocks.read_block(0, 2); });
+    failure(HOLDALL_E_ARGUMENT, [&] { blocks.insert_blocks(0, {}); });
 }
 
 void tables()

@@ -57,6 +57,7 @@ program content
   call metadata_files_of_a_table()
   call splits()
   call runs()
+  call blocks()
   call memory()
   call bags()
   call stores()
@@ -316,6 +317,30 @@ contains
     call expect(reader%nbytes() == 8 .and. reader%generation() == 1, 'a superchunk after a commit')
     call s%open(folder // 'runs.blp')
     call expect(s%nbytes() == 800, 'a copy of a superchunk')
+  end subroutine
+
+  ! Blocks of any length.
+  subroutine blocks()
+    type(holdall_schunk) :: s
+    type(holdall_error) :: err
+    integer(int64), allocatable :: lengths(:)
+    character(:), allocatable :: content
+    call s%create(folder // 'blocks.b2frame', HOLDALL_CREATE, HOLDALL_FORMAT_B2FRAME, 1)
+    call s%insert_blocks(1_int64, 'oneanother', [3_int64, 8_int64], err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'lengths beyond the data')
+    call s%insert_blocks(1_int64, 'oneanother', [3_int64, 0_int64, 7_int64], err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'an empty block')
+    call s%insert_blocks(1_int64, 'oneanother', [3_int64, 7_int64])
+    call s%commit()
+    call s%open(folder // 'blocks.b2frame')
+    call s%block_lengths(1_int64, lengths)
+    call expect(size(lengths) == 2 .and. all(lengths == [3, 7]), 'the lengths of blocks')
+    call s%read_block(1_int64, 2_int64, content)
+    call expect(content == 'another', 'a block')
+    call s%read_block(1_int64, 3_int64, content, err)
+    call failed(err, HOLDALL_E_RANGE, 'no such block')
+    call s%block_lengths(2_int64, lengths, err)
+    call failed(err, HOLDALL_E_RANGE, 'no such chunk')
   end subroutine
 
   subroutine run_info(s)

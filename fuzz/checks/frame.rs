@@ -221,6 +221,25 @@ fn read_as_arrays_do(frame: &Frame, i: u64, want: Option<&[u8]>) {
     }
 }
 
+/// Some blocks of a chunk, one by one; `want` is its content, if known.
+fn read_blocks(frame: &Frame, i: u64, want: Option<&[u8]>) {
+    let Ok(offsets) = frame.block_offsets(i).inspect_err(refused) else {
+        return;
+    };
+    let blocks = offsets.len() - 1;
+    for k in (0..blocks).step_by(blocks.div_ceil(8).max(1)) {
+        let Ok(n) = frame.block_len(i, k).inspect_err(refused) else {
+            continue;
+        };
+        assert_eq!(n, offsets[k + 1] - offsets[k], "block {k} of chunk {i}");
+        let mut block = vec![1; n];
+        let read = frame.read_block(i, k, &mut block).inspect_err(refused);
+        if let (Ok(()), Some(want)) = (read, want) {
+            assert!(want[offsets[k]..][..n] == block, "block {k} of chunk {i}");
+        }
+    }
+}
+
 /// What opening returns: chunks and metalayers, all within the limit.
 fn open(folder: &Arc<dyn Folder>, how: u8) {
     let o = options(&[
@@ -297,6 +316,7 @@ fn read(folder: &Arc<dyn Folder>, how: u8) {
         }
         if !chunk.is_empty() {
             read_as_arrays_do(&frame, i, want);
+            read_blocks(&frame, i, want);
         }
     }
     let _ = (
@@ -324,7 +344,7 @@ fn read(folder: &Arc<dyn Folder>, how: u8) {
 fn change(w: &mut Frame, s: &mut State, what: u8, n: u8) -> Result<()> {
     let (at, n) = (usize::from(n) * s.content.len() / 256, usize::from(n) * 3);
     let new: Vec<u8> = (0..n).map(|i| (i * 7) as u8 & what).collect();
-    match what % 7 {
+    match what % 8 {
         0 => w.append(&new).map(|()| s.content.extend(&new)),
         1 => w.truncate(at as u64).map(|()| s.content.truncate(at)),
         2 => {
@@ -342,6 +362,11 @@ fn change(w: &mut Frame, s: &mut State, what: u8, n: u8) -> Result<()> {
         5 => w
             .vlmeta_set("a name", &new)
             .map(|()| _ = s.metas.insert("a name".to_owned(), new)),
+        6 => {
+            let (a, b) = new.split_at(n / 3);
+            w.insert_blocks(0, &[a, b])
+                .map(|()| s.content = [&new, &s.content[..]].concat())
+        }
         _ => {
             let name = w.meta_names().nth(n % 5).unwrap_or("b2nd").to_owned();
             w.meta_set(&name, &new)

@@ -60,6 +60,20 @@ public:
         detail::report(intact, call(holdall_schunk_read_chunk, get(), chunk, static_cast<void *>(out.data()), out.size(), &n) == HOLDALL_OK);
         return out;
     }
+    // Returns the number of bytes up to the end of each block of a chunk, from 0 on.
+    std::vector<std::uint64_t> block_offsets(std::uint64_t chunk) const
+    {
+        std::size_t count = 0;
+        call(holdall_schunk_block_offsets, get(), chunk, static_cast<std::uint64_t *>(nullptr), std::size_t{0}, &count);
+        std::vector<std::uint64_t> out(count + 1);
+        call(holdall_schunk_block_offsets, get(), chunk, out.data(), out.size(), &count);
+        return out;
+    }
+    // Returns the content of a block, without decoding the others.
+    std::vector<std::byte> read_block(std::uint64_t chunk, std::size_t block) const
+    {
+        return detail::sized<std::vector<std::byte>>(holdall_schunk_read_block, get(), chunk, block);
+    }
     // Returns a chunk in its stored, encoded form.
     std::vector<std::byte> read_raw(std::uint64_t chunk) const
     {
@@ -74,6 +88,18 @@ public:
     void append_raw(bytes chunk) { call(holdall_schunk_append_raw, get(), detail::some(chunk), chunk.size()); }
     void write(std::uint64_t start, bytes content) { call(holdall_schunk_write, get(), start, detail::some(content), content.size()); }
     void insert(std::uint64_t chunk, bytes content) { call(holdall_schunk_insert, get(), chunk, detail::some(content), content.size()); }
+    // Inserts one chunk of blocks of any length.
+    void insert_blocks(std::uint64_t chunk, const std::vector<bytes> &blocks)
+    {
+        std::vector<std::byte> data;
+        std::vector<std::uint64_t> offsets{0};
+        for (const bytes &block : blocks) {
+            const auto *first = static_cast<const std::byte *>(block.data());
+            data.insert(data.end(), first, first + block.size());
+            offsets.push_back(data.size());
+        }
+        call(holdall_schunk_insert_blocks, get(), chunk, static_cast<const void *>(data.data()), offsets.data(), blocks.size());
+    }
     void remove(std::uint64_t chunk) { call(holdall_schunk_remove, get(), chunk); }
     void truncate(std::uint64_t nbytes) { call(holdall_schunk_truncate, get(), nbytes); }
     void commit() { call(holdall_schunk_commit, get()); }

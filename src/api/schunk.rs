@@ -270,6 +270,22 @@ impl Schunk {
         read.map(Integrity::of).map_err(Error)
     }
 
+    /// Returns where the blocks of chunk `i` begin in its content, and where the last one ends. A
+    /// chunk that is pending or not stored has the blocks in which it will be encoded. A corrupt
+    /// chunk is an error, even if the options skip corrupt content.
+    pub fn block_offsets(&self, i: u64) -> Result<Vec<usize>> {
+        self.inner.block_offsets(i).map_err(Error)
+    }
+
+    /// Returns the content of a block of chunk `i`, without decoding the other blocks. A corrupt
+    /// block is an error, even if the options skip corrupt content.
+    pub fn read_block(&self, i: u64, block: usize) -> Result<Vec<u8>> {
+        let n = self.inner.block_len(i, block).map_err(Error)?;
+        let mut content = alloc::zeroed(n).map_err(Error)?;
+        let read = self.inner.read_block(i, block, &mut content);
+        read.map(|()| content).map_err(Error)
+    }
+
     /// Returns chunk `i` as stored, without its checksum, which is verified. A corrupt chunk is an
     /// error, even if the options skip corrupt content.
     pub fn read_raw(&self, i: u64) -> Result<Vec<u8>> {
@@ -290,7 +306,8 @@ impl Schunk {
         Ok((value, Integrity::of(filled)))
     }
 
-    /// Appends content. It fills up the last chunk first.
+    /// Appends content. It fills up the last chunk first, or adds one chunk to a frame of chunks of any
+    /// length.
     pub fn append(&mut self, src: &[u8]) -> Result<()> {
         self.inner.append(src).map_err(Error)
     }
@@ -312,6 +329,32 @@ impl Schunk {
     /// Inserts a chunk with this content before chunk `i`.
     pub fn insert_chunk(&mut self, i: u64, src: &[u8]) -> Result<()> {
         self.inner.insert(i, src).map_err(Error)
+    }
+
+    /// Inserts a chunk of these blocks, of any length but 0, before chunk `i`. A frame without content
+    /// becomes one of such blocks (readable from c-blosc2 3 on), as python-blosc2's `BatchArray` is.
+    /// Filters are not applied to them.
+    ///
+    /// Afterwards [`Schunk::insert_chunk`] and [`Schunk::append`] add a chunk of one block, and
+    /// [`Schunk::write`] and [`Schunk::truncate`] retain where blocks begin.
+    ///
+    /// It fails with [`Status::State`](crate::Status::State) if a frame has content in blocks of one
+    /// length, and with [`Status::Unsupported`](crate::Status::Unsupported) for a Bloscpack file.
+    ///
+    /// ```
+    /// # use holdall::{Format, Options, Schunk};
+    /// # let name = format!("holdall-doc-blocks-{}.b2frame", std::process::id());
+    /// # let path = std::env::temp_dir().join(name);
+    /// let mut schunk = Schunk::replace(&path, Format::B2Frame, 1, &Options::new())?;
+    /// schunk.insert_blocks(0, &[b"one", b"and another"])?;
+    /// schunk.commit()?;
+    /// assert_eq!(schunk.block_offsets(0)?, [0, 3, 14]);
+    /// assert_eq!(schunk.read_block(0, 1)?, b"and another");
+    /// # std::fs::remove_file(path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_blocks(&mut self, i: u64, blocks: &[&[u8]]) -> Result<()> {
+        self.inner.insert_blocks(i, blocks).map_err(Error)
     }
 
     /// Removes chunk `i` and shifts the following chunks down by one.

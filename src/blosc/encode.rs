@@ -5,7 +5,8 @@
 use super::chunk_dictionary::{Training, gains, sample_step};
 use super::codec::{EncoderDictionary, Encoders};
 use super::header::{
-    COPIED, EXTENDED_HEADER_LEN, Header, VERSION_2, VERSION_VARIABLE, WITH_DICTIONARY,
+    BITSHUFFLED, COPIED, EXTENDED_HEADER_LEN, Header, NOT_SPLIT, SHUFFLED, VERSION_2,
+    VERSION_VARIABLE, WITH_DICTIONARY,
 };
 use super::{Content, Filter, Params, Target, filter, release_if_large, scratch_slice};
 use crate::error::{Error, Result};
@@ -339,7 +340,8 @@ impl BlockEncoder {
         Header {
             more_flags: self.dictionary_flag(),
             version: VERSION_VARIABLE,
-            flags: self.header.flags & !COPIED,
+            // not those of the header, which has no codec if the chunk is short
+            flags: SHUFFLED | BITSHUFFLED | NOT_SPLIT | self.params.codec.format() << 5,
             variable_blocks: Some(blocks),
             ..self.header
         }

@@ -7,6 +7,7 @@
 
 use super::block_cache::{BlockBuffer, BlockCache};
 use super::decode::{StoredStream, repeat};
+use super::variable_blocks::{VariableBlocks, variable_len};
 use super::{
     BlockDecoder, Codec, Content, DecodeContext, Decoded, Header, Params, filter, sections,
 };
@@ -392,12 +393,74 @@ impl StoredChunk {
         Ok(stored.get(..stored.len() - rest.len()).unwrap_or_default())
     }
 
+    /// Returns the decoder of a chunk of blocks of variable length, and these.
+    fn variable_blocks(&self) -> Option<(&BlockDecoder, &VariableBlocks)> {
+        match &self.body {
+            Body::Blocks(blocks) => Some((&blocks.decoder, blocks.decoder.variable.as_ref()?)),
+            _ => None,
+        }
+    }
+
+    /// Returns where each block begins in the content, and where the last one ends, in at most `limit`
+    /// bytes.
+    pub fn block_offsets(&self, source: &dyn StoredBytes, limit: u64) -> Result<Vec<usize>> {
+        let h = &self.header;
+        if let Some((_, blocks)) = self.variable_blocks() {
+            return blocks.offsets(&source.bytes(self.span(source, 0)?)?, h.nbytes);
+        }
+        // a chunk of a few bytes may state any number of blocks
+        let bytes = (h.blocks() as u64 + 1) * size_of::<usize>() as u64;
+        alloc::allow(bytes, limit, "the offsets of the blocks of a chunk")?;
+        let mut offsets = alloc::with_capacity(h.blocks() + 1)?;
+        offsets.extend((0..h.blocks()).map(|i| i * h.blocksize));
+        offsets.push(h.nbytes);
+        Ok(offsets)
+    }
+
+    /// Returns the length of the content of one of the blocks of [`StoredChunk::block_offsets`].
+    pub fn block_len(&self, source: &dyn StoredBytes, block: usize) -> Result<usize> {
+        let len = match self.variable_blocks() {
+            Some((_, blocks)) => {
+                let stored = source.bytes(self.variable_span(source, blocks, block)?)?;
+                variable_len(block, &stored, self.header.nbytes)?
+            }
+            None => self.header.block_len(block),
+        };
+        if len == 0 {
+            return Err(self.no_block(block));
+        }
+        Ok(len)
+    }
+
+    /// Reads one of these blocks into `dst`, which must have its length.
+    pub fn read_block(&self, source: &dyn StoredBytes, block: usize, dst: &mut [u8]) -> Result<()> {
+        match self.variable_blocks() {
+            Some((decoder, blocks)) => {
+                let stored = source.bytes(self.variable_span(source, blocks, block)?)?;
+                decoder.decode_variable_alone(&mut DecodeContext::take(), block, &stored, dst)
+            }
+            None => self.read_part(source, block, 0, dst, None),
+        }
+    }
+
+    /// Returns where a block of variable length is stored.
+    fn variable_span(
+        &self,
+        source: &dyn StoredBytes,
+        blocks: &VariableBlocks,
+        block: usize,
+    ) -> Result<Range<usize>> {
+        let span = blocks.span(block).ok_or_else(|| self.no_block(block))?;
+        let first = self.span(source, 0)?.start;
+        Ok(first + span.start..first + span.end)
+    }
+
     #[cold]
     fn no_block(&self, block: usize) -> Error {
         fail!(
             Range,
             "block {block} is out of range (the chunk has {})",
-            self.header.blocks()
+            self.header.stored_blocks()
         )
     }
 
@@ -686,6 +749,16 @@ impl StoredChunk {
         self.partial_reads.should_decode_whole(block, from, n, most)
             || before >= if is_large { 1 } else { most }
     }
+}
+
+/// Calls `f` with a complete chunk.
+pub fn with_chunk<R>(
+    bytes: &[u8],
+    limit: u64,
+    f: impl FnOnce(&StoredChunk, &dyn StoredBytes) -> Result<R>,
+) -> Result<R> {
+    let chunk = StoredChunk::parse(bytes, limit)?.ok_or_else(ends_early)?;
+    f(&chunk, &bytes)
 }
 
 /// Returns how many bytes at the beginning of a chunk hold everything that its blocks share.

@@ -5,13 +5,13 @@
 //! last one at the end of the chunk. A block is one stream, without the forms for runs. The four bytes
 //! before it are the length of its content, not of the stream.
 //!
-//! To readers, such a chunk is one block, which is all of its content.
+//! To readers of content, such a chunk is one block, which is all of it.
 #![forbid(unsafe_code)]
 
 use super::chunk_dictionary::{Training, sample_step};
 use super::codec::EncoderDictionary;
 use super::decode::{StoredStream, Workspace, stream_label};
-use super::{BlockDecoder, BlockEncoder, Header, Params, Pipeline, Split, Target};
+use super::{BlockDecoder, BlockEncoder, DecodeContext, Header, Params, Pipeline, Split, Target};
 use crate::alloc;
 use crate::error::{Result, fail};
 use crate::slice::{SliceExt, take_mut};
@@ -102,6 +102,64 @@ impl VariableBlocks {
         }
         Ok(VariableBlocks { spans })
     }
+
+    /// Returns the bytes of a block, from the start of the first block on.
+    pub(super) fn span(&self, block: usize) -> Option<Range<usize>> {
+        self.spans.get(block).cloned()
+    }
+
+    /// Returns where each block begins in the content of the chunk, and where the last one ends.
+    /// `stored` begins at the first block; the content has `nbytes` bytes.
+    pub(super) fn offsets(&self, stored: &[u8], nbytes: usize) -> Result<Vec<usize>> {
+        let mut offsets = alloc::with_capacity(self.spans.len() + 1)?;
+        let mut end = 0;
+        offsets.push(end);
+        for (i, span) in self.spans.iter().enumerate() {
+            end += VariableBlock::parse(i, stored.get(span.clone()), nbytes - end)?.len;
+            offsets.push(end);
+        }
+        check_rest(nbytes - end)?;
+        Ok(offsets)
+    }
+}
+
+/// A stored block.
+struct VariableBlock<'a> {
+    /// Bytes of its content.
+    len: usize,
+    stream: StoredStream<'a>,
+}
+
+impl VariableBlock<'_> {
+    /// Parses block `i`, which has at most `most` bytes of content.
+    fn parse(i: usize, stored: Option<&[u8]>, most: usize) -> Result<VariableBlock<'_>> {
+        let Some((length, stream)) = stored.and_then(<[u8]>::split_first_chunk) else {
+            return Err(fail!(Format, "block {i} is cut short"));
+        };
+        let len = u32::from_le_bytes(*length) as usize;
+        if len == 0 || len > most {
+            return Err(fail!(
+                Format,
+                "block {i} states a length of {len} (expected 1 to {most})"
+            ));
+        }
+        let stream = match stream.len() == len {
+            true => StoredStream::Copied(stream),
+            false => StoredStream::Compressed(stream),
+        };
+        Ok(VariableBlock { len, stream })
+    }
+}
+
+/// Fails if the blocks of a chunk have `rest` bytes less than its content.
+fn check_rest(rest: usize) -> Result<()> {
+    if rest == 0 {
+        return Ok(());
+    }
+    Err(fail!(
+        Format,
+        "the blocks of the chunk have {rest} bytes less than its header states"
+    ))
 }
 
 impl BlockDecoder {
@@ -115,37 +173,49 @@ impl BlockDecoder {
     ) -> Result<()> {
         let mut rest = dst;
         for (i, span) in blocks.spans.iter().enumerate() {
-            let block = stored.get(span.clone()).and_then(<[u8]>::split_first_chunk);
-            let Some((length, stream)) = block else {
-                return Err(fail!(Format, "block {i} is cut short"));
-            };
-            let n = u32::from_le_bytes(*length) as usize;
-            if n == 0 || n > rest.len() {
-                return Err(fail!(
-                    Format,
-                    "block {i} states a length of {n} (expected 1 to {})",
-                    rest.len()
-                ));
-            }
-            let piece = take_mut(&mut rest, n)?;
-            let stream = match stream.len() == n {
-                true => StoredStream::Copied(stream),
-                false => StoredStream::Compressed(stream),
-            };
-            self.decode_through_filters(workspace, None, piece, &mut |codecs, to| {
-                self.decode_stream(codecs, &stream, to, n)
-                    .map_err(|e| e.within(stream_label(i, 0)))
-            })?;
+            let block = VariableBlock::parse(i, stored.get(span.clone()), rest.len())?;
+            let to = take_mut(&mut rest, block.len)?;
+            self.decode_variable_block(workspace, i, &block, to)?;
         }
-        if rest.is_empty() {
-            return Ok(());
-        }
-        Err(fail!(
-            Format,
-            "the blocks of the chunk have {} bytes less than its header states",
-            rest.len()
-        ))
+        check_rest(rest.len())
     }
+
+    fn decode_variable_block(
+        &self,
+        workspace: &mut Workspace,
+        i: usize,
+        block: &VariableBlock<'_>,
+        dst: &mut [u8],
+    ) -> Result<()> {
+        self.decode_through_filters(workspace, None, dst, &mut |codecs, to| {
+            self.decode_stream(codecs, &block.stream, to, block.len)
+                .map_err(|e| e.within(stream_label(i, 0)))
+        })
+    }
+
+    /// Decodes block `i` from its stored bytes into `dst`, which must have its length.
+    pub(super) fn decode_variable_alone(
+        &self,
+        context: &mut DecodeContext,
+        i: usize,
+        stored: &[u8],
+        dst: &mut [u8],
+    ) -> Result<()> {
+        let block = VariableBlock::parse(i, Some(stored), self.header.nbytes)?;
+        if block.len != dst.len() {
+            let (len, n) = (block.len, dst.len());
+            return Err(fail!(
+                Argument,
+                "block {i} has {len} bytes (the buffer has {n})"
+            ));
+        }
+        self.decode_variable_block(&mut context.0, i, &block, dst)
+    }
+}
+
+/// Returns the length of the content of block `i`, at most `most`, from its stored bytes.
+pub(super) fn variable_len(i: usize, stored: &[u8], most: usize) -> Result<usize> {
+    VariableBlock::parse(i, Some(stored), most).map(|block| block.len)
 }
 
 #[cfg(test)]
@@ -376,5 +446,26 @@ mod tests {
         }
         let delta = with(&[(16, &[3])]);
         assert_eq!(delta.0, Status::Unsupported, "{}", delta.1);
+    }
+
+    #[test]
+    fn short_chunks_have_their_codec() {
+        let codecs = [
+            Codec::BloscLz,
+            Codec::Lz4,
+            Codec::Lz4Hc,
+            Codec::Zlib,
+            Codec::Zstd,
+        ];
+        for codec in codecs {
+            for (n, level) in (1..70).flat_map(|n| [(n, 0), (n, 1), (n, 9)]) {
+                let params = Params::new(Target::Blosc2, codec, level, 8);
+                let block = vec![7; n];
+                let chunk = encode_variable(&params, &[&block]).unwrap();
+                let mut content = vec![0; n];
+                decode(&chunk, &mut content, 1).unwrap();
+                assert_eq!(content, block, "{codec:?}");
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@ use super::options::{HOLDALL_CODEC_MIXED, HOLDALL_CODEC_NONE, chosen, holdall_op
 use super::storage::{Target, opened_from, target, target_of};
 use super::store::target_and_source;
 use super::structs::{structure, write_struct};
+use crate::alloc;
 use crate::blosc::StoredCodec;
 use crate::error::{Result, fail};
 use crate::format::{Format, Kind};
@@ -382,6 +383,77 @@ pub unsafe extern "C" fn holdall_schunk_read_chunk(
     })
 }
 
+/// Gets where the blocks of a chunk begin in its content. offsets: room for `capacity` numbers, or
+/// NULL to get only *count, the number of blocks. Block i has the bytes from offsets[i] to
+/// offsets[i+1], so *count + 1 numbers are stored. A chunk that is pending, or not stored, has the
+/// blocks in which it will be encoded.
+///
+/// Returns:
+/// - HOLDALL_E_BUFFER: `capacity` is less than *count + 1.
+/// - HOLDALL_E_CHECKSUM, _FORMAT: it is corrupt, also with HOLDALL_OPT_SKIP_DAMAGED.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_schunk_block_offsets(
+    schunk: *const holdall_schunk,
+    chunk: u64,
+    offsets: *mut u64,
+    capacity: usize,
+    count: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(schunk), err, |s| {
+        let count = required(count, "count")?;
+        let found = s.inner.block_offsets(chunk)?;
+        *count = found.len() - 1;
+        if offsets.is_null() {
+            return Ok(HOLDALL_OK);
+        }
+        if capacity < found.len() {
+            return Err(fail!(
+                Buffer,
+                "{} offsets are needed, the buffer has room for {capacity}",
+                found.len()
+            )
+            .at(chunk));
+        }
+        let to = filled(offsets, found.len(), 0, "offsets")?;
+        for (to, from) in to.iter_mut().zip(found) {
+            *to = from as u64;
+        }
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// Reads the content of one block of a chunk, *n bytes, without decoding the others.
+///
+/// Returns:
+/// - HOLDALL_E_RANGE: no such chunk or block.
+/// - HOLDALL_E_CHECKSUM, _FORMAT: it is corrupt, also with HOLDALL_OPT_SKIP_DAMAGED.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_schunk_read_block(
+    schunk: *const holdall_schunk,
+    chunk: u64,
+    block: usize,
+    dst: *mut c_void,
+    dst_size: usize,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(schunk), err, |s| {
+        let n = required(n, "n")?;
+        *n = s.inner.block_len(chunk, block)?;
+        if let Some(dst) = buffer(dst.cast(), dst_size)? {
+            let have = dst.len();
+            let dst = dst.get_mut(..*n).ok_or_else(|| {
+                fail!(Buffer, "block {block} has {n} bytes, the buffer has {have}").at(chunk)
+            })?;
+            s.inner.read_block(chunk, block, dst)?;
+        }
+        Ok(HOLDALL_OK)
+    })
+}
+
 /// Reads a chunk as stored, *n bytes, after verifying its checksum, which is not included.
 ///
 /// Returns:
@@ -424,8 +496,8 @@ pub unsafe extern "C" fn holdall_schunk_checksum(
     })
 }
 
-/// Appends src_size bytes of content; fills up the last chunk first. After a failure
-/// holdall_schunk_nbytes() includes what was appended.
+/// Appends src_size bytes of content; fills up the last chunk first, or adds one chunk to a frame
+/// of chunks of any length. After a failure holdall_schunk_nbytes() includes what was appended.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_append(
@@ -445,7 +517,9 @@ pub unsafe extern "C" fn holdall_schunk_append(
 /// Returns:
 /// - HOLDALL_E_FORMAT: not one complete chunk.
 /// - HOLDALL_E_CODEC: a codec or filter that this library does not have.
-/// - HOLDALL_E_UNSUPPORTED: a Blosc2 chunk for Bloscpack, or a Blosc1 chunk for a frame.
+/// - HOLDALL_E_UNSUPPORTED: a Blosc2 chunk for Bloscpack, or a Blosc1 chunk for a frame; a chunk of
+///   blocks of one length for a frame of blocks of any length.
+/// - HOLDALL_E_STATE: the reverse.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_append_raw(
@@ -491,6 +565,44 @@ pub unsafe extern "C" fn holdall_schunk_insert(
 ) -> holdall_status {
     guard_change(borrow_mut(schunk), err, |s| {
         s.inner.insert(chunk, slice(src.cast(), src_size, "src")?)
+    })
+}
+
+/// Inserts one chunk of `count` blocks of any length before chunk, or at the end if chunk is the
+/// number of chunks. Block i is data[offsets[i]] to data[offsets[i+1]]; offsets has count + 1
+/// ascending values and may start above 0. A frame without content becomes one of such blocks
+/// (readable from c-blosc2 3 on), as python-blosc2's BatchArray is. Filters are not applied to them.
+///
+/// Afterwards holdall_schunk_insert() and _append() add a chunk of one block, and
+/// holdall_schunk_write() and _truncate() retain where blocks begin.
+///
+/// Returns:
+/// - HOLDALL_E_ARGUMENT: offsets do not ascend; no block, or an empty one; 2 GiB or more.
+/// - HOLDALL_E_STATE: a frame with content in blocks of one length.
+/// - HOLDALL_E_UNSUPPORTED: a Bloscpack file.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_schunk_insert_blocks(
+    schunk: *mut holdall_schunk,
+    chunk: u64,
+    data: *const c_void,
+    offsets: *const u64,
+    count: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_change(borrow_mut(schunk), err, |s| {
+        let (data, offsets) = concatenated(data, offsets, count, "blocks")?;
+        let mut blocks = alloc::with_capacity(count)?;
+        for (i, ends) in offsets.windows(2).enumerate() {
+            let block = match ends {
+                [begin, end] => data.get(*begin as usize..*end as usize),
+                _ => None,
+            };
+            blocks.push(block.ok_or_else(|| {
+                fail!(Argument, "offsets[{}] is smaller than offsets[{i}]", i + 1)
+            })?);
+        }
+        s.inner.insert_blocks(chunk, &blocks)
     })
 }
 

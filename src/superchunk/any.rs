@@ -181,7 +181,11 @@ impl Superchunk {
             && frame.header().variable_blocks
             && frame.nbytes() > 0
         {
-            return Err(frame.refuse_variable_blocks("divided again"));
+            return Err(fail!(
+                Unsupported,
+                "{}: its chunks have blocks of variable length, which cannot be divided again",
+                frame.name()
+            ));
         }
         let Destination {
             folder,
@@ -353,6 +357,24 @@ impl Superchunk {
         dispatch!(self, s => s.with_raw(i, f))
     }
 
+    /// Returns where each block of chunk `i` begins in the content of the chunk, and where the last
+    /// one ends.
+    pub fn block_offsets(&self, i: u64) -> Result<Vec<usize>> {
+        dispatch!(self, s => s.block_offsets(i))
+    }
+
+    /// Returns the length of a block of chunk `i`.
+    pub fn block_len(&self, i: u64, block: usize) -> Result<usize> {
+        dispatch!(self, s => s.block_len(i, block))
+    }
+
+    /// Reads a block of chunk `i` into `dst`, which must have its length.
+    pub fn read_block(&self, i: u64, block: usize, dst: &mut [u8]) -> Result<()> {
+        let total = dst.len() as u64;
+        let read = || dispatch!(self, s => s.read_block(i, block, dst));
+        measured(self.progress(), total, Step::Decode, read)
+    }
+
     /// Calls `f` with all content in consecutive pieces. Returns true under the same condition as
     /// [`Superchunk::read`].
     pub fn each_piece(&self, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
@@ -402,6 +424,21 @@ impl Superchunk {
             Step::Encode,
             || dispatch!(self, s => s.insert(chunk, src)),
         )
+    }
+
+    /// Inserts a chunk of blocks of any length with this content before chunk `chunk`.
+    pub fn insert_blocks(&mut self, chunk: u64, blocks: &[&[u8]]) -> Result<()> {
+        let progress = self.progress();
+        let Superchunk::Frame(frame) = self else {
+            return Err(fail!(
+                Unsupported,
+                "blocks of variable length are in frames only, and this is a Bloscpack file"
+            ));
+        };
+        let total = blocks.iter().map(|block| block.len() as u64).sum();
+        measured(progress, total, Step::Encode, || {
+            frame.insert_blocks(chunk, blocks)
+        })
     }
 
     /// Removes chunk `chunk` and shifts the following chunks down by one.

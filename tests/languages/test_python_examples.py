@@ -14,6 +14,8 @@ from case import Case, holdall
 
 CLASSES = ("Array", "Column", "Schunk", "SchunkStream", "Table")
 TEXTS = pathlib.Path(__file__).resolve().parents[1] / "fixtures/stores/text.b2d"
+BLOCKS = """schunk = holdall.Schunk.create("texts.b2frame", format="b2frame")
+schunk.insert_blocks(0, [b"one", b"and another"])"""
 # What an example needs further: variables that are different, or files.
 BEFORE = {
     "Array.fill_value": 'array = holdall.Array.create("a.bcolz", 3, "i4", "bcolz", fill_value=-1)',
@@ -24,6 +26,8 @@ BEFORE = {
     "Array.set_meta_file": 'array = holdall.Array.create("a.blz", 3, "i4", "blz")',
     "Array.values": 'holdall.Table.from_arrow("people.b2d", pyarrow.table({"name": ["Ada", None]})).close()',
     "Schunk.append_raw": 'other = holdall.Schunk("data.blp")',
+    "Schunk.read_block": BLOCKS,
+    "Schunk.read_blocks": BLOCKS,
     "Schunk.read_raw": 'other = holdall.Schunk.create("other.blp", typesize=4)',
     "Schunk.refresh": 'schunk = holdall.Schunk("data.blp")',
     "SchunkStream.close": "stream = holdall.SchunkStream(io.BytesIO())",

@@ -408,11 +408,11 @@ class Schunk(Handle):
     def read_raw(self, i):
         return self._sized("schunk_read_raw", i)
 
-    def _sized(self, name, i):
+    def _sized(self, name, *which):
         n = SIZE()
-        call(name, self._handle, i, None, 0, c.byref(n))
+        call(name, self._handle, *which, None, 0, c.byref(n))
         dst = c.create_string_buffer(max(n.value, 1))
-        self.damaged = call(name, self._handle, i, dst, n.value, c.byref(n)) == DAMAGED
+        self.damaged = call(name, self._handle, *which, dst, n.value, c.byref(n)) == DAMAGED
         return c.string_at(dst, n.value)
 
     def append(self, data):
@@ -426,6 +426,19 @@ class Schunk(Handle):
 
     def insert(self, chunk, data):
         call("schunk_insert", self._handle, chunk, data, len(data))
+
+    def insert_blocks(self, chunk, blocks):
+        offsets = [0, *itertools.accumulate(map(len, blocks))]
+        call(
+            "schunk_insert_blocks", self._handle, chunk, b"".join(blocks),
+            (c.c_uint64 * len(offsets))(*offsets), len(blocks),
+        )
+
+    def blocks(self, chunk):
+        """Returns the content of each block of a chunk, read one by one."""
+        n = SIZE()
+        call("schunk_block_offsets", self._handle, chunk, None, 0, c.byref(n))
+        return [self._sized("schunk_read_block", chunk, i) for i in range(n.value)]
 
     def remove(self, chunk):
         call("schunk_remove", self._handle, chunk)

@@ -161,6 +161,86 @@ class InTurn(unittest.TestCase):
 
 
 @dataclasses.dataclass
+class Indexed:
+    i: int = blosc2.field(blosc2.int64(), default=0)
+    u: int = blosc2.field(blosc2.uint16(), default=0)
+    f: float = blosc2.field(blosc2.float64(), default=0)
+    flag: bool = blosc2.field(blosc2.bool(), default=False)
+    n: int = blosc2.field(blosc2.int32(null_value=-1), default=0)
+    x: float = blosc2.field(blosc2.float32(null_value=float("nan")), default=0)
+
+
+class Summaries(unittest.TestCase):
+    """The extrema of blocks that python-blosc2 stores are current after changes by holdall."""
+
+    NULLS = {"n": lambda items: items == -1, "x": np.isnan}
+
+    def rows(self, draw, n):
+        sorted_, noise = np.sort(draw.integers(-(10**9), 10**9, n)), draw.integers(0, 9, n)
+        return {
+            "i": sorted_.astype("<i8"),
+            "u": draw.integers(0, 60000, n).astype("<u2"),
+            "f": np.where(noise == 0, np.nan, sorted_ / 7).astype("<f8"),
+            "flag": sorted_ > 0,
+            "n": np.where(noise == 1, -1, abs(sorted_)).astype("<i4"),
+            "x": np.where(noise == 2, np.nan, sorted_).astype("<f4"),
+        }
+
+    def test_they_are_current_after_changes(self):
+        for number in range(ROUNDS):
+            with self.subTest(seed=SEED, round=number), tempfile.TemporaryDirectory() as folder:
+                self.changed(pathlib.Path(folder) / "x.b2d", np.random.default_rng([SEED, number]))
+
+    def changed(self, path, draw):
+        model = self.rows(draw, int(draw.choice((1, 3000, 100_000))))
+        table = blosc2.CTable(Indexed, urlpath=str(path), mode="w")
+        table.extend(model)
+        table.close()
+        self.check(path, model)
+        for _ in range(6):
+            n, more = len(model["i"]), int(draw.choice((1, 40, 70_000)))
+            new, at, what = self.rows(draw, more), int(draw.integers(0, n + 1)), draw.integers(0, 4)
+            gone = min(more, n - at, n // 2)
+            items = [np.ascontiguousarray(new[name]).tobytes() for name in new]
+            with h.Table(path, h.APPEND) as table:
+                if what == 0:
+                    table.append(more, items)
+                    at, gone = n, 0
+                elif what == 1:
+                    table.insert(at, more, items)
+                    gone = 0
+                elif what == 2:
+                    table.remove(at, gone)
+                    new = {name: column[:0] for name, column in new.items()}
+                else:
+                    new = {name: column[:gone] for name, column in new.items()}
+                    for name, column in new.items():
+                        table.write(name, at, gone, column.tobytes())
+                table.commit()
+            model = {k: np.concatenate((v[:at], new[k], v[at + gone :])) for k, v in model.items()}
+            self.check(path, model)
+
+    def check(self, path, model):
+        with blosc2.CTable.open(str(path), mode="r") as table:
+            catalog = table._get_index_catalog()
+            self.assertEqual(set(catalog), set(model))
+            for name, index in catalog.items():
+                level = index["levels"]["block"]
+                stored = blosc2.open(level["path"], mode="r")[:]
+                items = blosc2.open(str(path / f"_cols/{name}.b2nd"), mode="r")[:]
+                valid = ~self.NULLS[name](items) if name in self.NULLS else None
+                expected = blosc2.indexing._compute_segment_summaries(
+                    items, items.dtype, level["segment_len"], valid
+                )
+                self.assertEqual(stored.tolist(), expected.tolist(), name)
+                self.assertEqual((index["stale"], index["shape"]), (False, items.shape), name)
+                self.assertEqual(level["nsegments"], len(stored), name)
+            least = int(np.median(model["i"])) if len(model["i"]) else 0
+            found = table.where(table["i"] >= least)
+            self.assertEqual(len(found), int((model["i"] >= least).sum()))
+
+
+@dataclasses.dataclass
 class Source:
     x: int = blosc2.field(blosc2.int64())
 

@@ -164,6 +164,53 @@ class VariableBlocks(unittest.TestCase):
                     read += 1
         print(f"{read} frames with blocks of variable length")
 
+    def blocks_of(self, frame):
+        """Returns the blocks of each chunk, as blosc2 reads them."""
+        counts = [int.from_bytes(frame.get_chunk(i)[8:12], "little") for i in range(frame.nchunks)]
+        return [[frame.get_vlblock(i, k) for k in range(n)] for i, n in enumerate(counts)]
+
+    def made(self, rng):
+        kinds = (lambda n: b"abc" * n, rng.randbytes, bytes)
+        return [rng.choice(kinds)(rng.randrange(300)) + b"!" for _ in range(rng.randrange(1, 30))]
+
+    def test_both_change_them_in_turn(self):
+        rng, turns = random.Random(8), 0
+        with tempfile.TemporaryDirectory() as folder:
+            for n, codec in enumerate(self.CODECS):
+                path = pathlib.Path(folder, f"{n}.b2frame")
+                model = [self.made(rng)]
+                if n % 2:
+                    with h.Schunk.create(path, 1, format=h.FORMAT_B2FRAME) as frame:
+                        frame.insert_blocks(0, model[0])
+                        frame.commit()
+                else:
+                    cparams = blosc2.CParams(codec=getattr(blosc2.Codec, codec))
+                    frame = blosc2.SChunk(chunksize=-1, urlpath=str(path), mode="w", cparams=cparams)
+                    frame.append_chunk(blosc2.blosc2_ext.vlcompress(model[0]))
+                    del frame
+                for _ in range(6):
+                    at, blocks = rng.randrange(len(model) + 1), self.made(rng)
+                    with h.Schunk(path, h.APPEND) as frame:
+                        frame.insert_blocks(at, blocks)
+                        model.insert(at, blocks)
+                        start = len(b"".join(itertools.chain(*model[:at])))
+                        frame.write(start, b"?")
+                        model[at] = [b"?" + blocks[0][1:], *blocks[1:]]
+                        if len(model) > 4:
+                            frame.remove(0)
+                            del model[0]
+                        frame.commit()
+                    theirs = blosc2.open(str(path), mode="a")
+                    self.assertEqual(self.blocks_of(theirs), model, codec)
+                    blocks = self.made(rng)
+                    theirs.append_chunk(blosc2.blosc2_ext.vlcompress(blocks))
+                    model.append(blocks)
+                    del theirs
+                    with h.Schunk(path) as frame:
+                        self.assertEqual([frame.blocks(i) for i in range(len(model))], model, codec)
+                    turns += 2
+        print(f"{turns} turns of both over blocks of variable length")
+
     def test_what_blosc2_does_not_define_is_refused(self):
         # it decodes such blocks differently one by one and together
         with tempfile.TemporaryDirectory() as folder:

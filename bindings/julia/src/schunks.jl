@@ -86,6 +86,42 @@ end
 "Returns a named tuple with the fields of holdall_chunk_info for chunk i, from 1."
 chunk_info(s::Schunk, i) = filled(holdall_schunk_get_chunk_info, holdall_chunk_info, s.handle, i - 1)
 
+"""
+    insert_blocks!(schunk, i, blocks)
+
+Inserts one chunk of blocks, which are vectors of bytes or strings of any length but 0, before chunk
+i, from 1, or at the end if i is one more than the number of chunks. A frame without content becomes
+one of such blocks (readable from c-blosc2 3 on), as a `BatchArray` of python-blosc2 is.
+"""
+function insert_blocks!(s::Schunk, i, blocks)
+    data = UInt8[]
+    offsets = UInt64[0]
+    for block in blocks
+        append!(data, Vector{UInt8}(block))
+        push!(offsets, length(data))
+    end
+    check(holdall_schunk_insert_blocks, s.handle, i - 1, room(data), offsets, length(offsets) - 1)
+    return s
+end
+
+"Returns the range of bytes of each block of chunk i, from 1, in the content of the chunk."
+function eachblock(s::Schunk, i)
+    n = Ref{Csize_t}(0)
+    check(holdall_schunk_block_offsets, s.handle, i - 1, C_NULL, 0, n)
+    offsets = Vector{UInt64}(undef, n[] + 1)
+    check(holdall_schunk_block_offsets, s.handle, i - 1, offsets, length(offsets), n)
+    return [Int(a)+1:Int(b) for (a, b) in zip(offsets, offsets[2:end])]
+end
+
+"Returns the content of block k of chunk i, both from 1, without decoding the other blocks."
+function read_block(s::Schunk, i, k)
+    n = Ref{Csize_t}(0)
+    check(holdall_schunk_read_block, s.handle, i - 1, k - 1, C_NULL, 0, n)
+    bytes = Vector{UInt8}(undef, n[])
+    check(holdall_schunk_read_block, s.handle, i - 1, k - 1, room(bytes), length(bytes), n)
+    return bytes
+end
+
 "Returns a named value as bytes, or `nothing` if there is none. Bloscpack has one, named \"\"."
 attr(s::Schunk, name = "") = value(holdall_schunk_attr_get, s.handle, name)
 

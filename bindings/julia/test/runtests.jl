@@ -197,6 +197,13 @@ mktempdir() do folder
         @test String(attr(s)) == "{}"
         @test info(s).checksum == :crc32
         @test eachchunk(s) == [1:100]
+        s = create_schunk(joinpath(folder, "blocks.b2frame"); format = :b2frame)
+        insert_blocks!(s, 1, ["one", UInt8[1, 2]])
+        commit(s)
+        @test eachblock(s, 1) == [1:3, 4:5]
+        @test [String(read_block(s, 1, 1)), read_block(s, 1, 2)] == ["one", UInt8[1, 2]]
+        @test_throws HoldallError read_block(s, 1, 3)
+        @test_throws HoldallError insert_blocks!(s, 1, [""])
     end
     @testset "readers follow a writer" begin
         path = joinpath(folder, "followed.bagz")

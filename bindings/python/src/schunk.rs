@@ -1,6 +1,6 @@
 //! Superchunks: a sequence of bytes in compressed chunks.
 
-use crate::buffers::bytes;
+use crate::buffers::{Bytes, bytes};
 use crate::container::{
     Made, Opened, Parts, Stored, Target, Version, add_attribute, format, replaces,
 };
@@ -273,6 +273,47 @@ impl Schunk {
         })
     }
 
+    /// Returns the content of the blocks of a chunk, a list of bytes.
+    ///
+    ///     >>> schunk.read_blocks(0)
+    ///     [b'one', b'and another']
+    fn read_blocks<'py>(&self, py: Python<'py>, chunk: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let read = |schunk: &holdall::Schunk| {
+            self.open.callbacks.call(py, || {
+                let offsets = schunk.block_offsets(chunk)?;
+                let mut content = vec![0; offsets.last().copied().unwrap_or(0)];
+                let integrity = schunk.read_chunk(chunk, &mut content)?;
+                Ok((offsets, content, integrity))
+            })
+        };
+        let (offsets, content, integrity) = self.open.read(py, read)?;
+        warn_damaged(py, integrity)?;
+        let blocks = offsets.windows(2).filter_map(|ends| match ends {
+            [begin, end] => content.get(*begin..*end),
+            _ => None,
+        });
+        Ok(blocks.map(|block| PyBytes::new(py, block)).collect())
+    }
+
+    /// Returns the content of one block of a chunk, without decoding the others.
+    ///
+    /// Raises RangeError if there is no such chunk or block.
+    ///
+    ///     >>> schunk.read_block(0, 1)
+    ///     b'and another'
+    fn read_block<'py>(
+        &self,
+        py: Python<'py>,
+        chunk: u64,
+        block: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let read = |schunk: &holdall::Schunk| {
+            let read = || schunk.read_block(chunk, block);
+            self.open.callbacks.call(py, read)
+        };
+        Ok(PyBytes::new(py, &self.open.read(py, read)?))
+    }
+
     /// Returns a chunk as it is stored.
     ///
     ///     >>> other.append_raw(schunk.read_raw(0))
@@ -305,7 +346,8 @@ impl Schunk {
         Ok(PyBytes::new(py, &value))
     }
 
-    /// Appends content: bytes, or an object with a buffer. Fills up the last chunk first.
+    /// Appends content: bytes, or an object with a buffer. Fills up the last chunk first, or adds
+    /// one chunk to a frame of chunks of any length.
     ///
     ///     >>> schunk.append(b"more")
     fn append(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -341,6 +383,24 @@ impl Schunk {
         self.change(data.py(), |schunk| {
             schunk.insert_chunk(chunk, bytes.as_ref())
         })
+    }
+
+    /// Inserts one chunk of blocks before a chunk, or at the end for the number of chunks.
+    ///
+    /// blocks: bytes, or objects with a buffer, of any length but 0. A frame without content becomes
+    /// one of such blocks (readable from c-blosc2 3 on), as a BatchArray of python-blosc2 is. Then
+    /// insert() and append() add a chunk of one block; write() and truncate() retain where blocks
+    /// begin. Raises StateError for a frame with content in blocks of one length, UnsupportedError
+    /// for a Bloscpack file.
+    ///
+    ///     >>> with holdall.Schunk.create("texts.b2frame", format="b2frame") as schunk:
+    ///     ...     schunk.insert_blocks(0, [b"one", b"and another"])
+    ///     ...     schunk.commit()
+    fn insert_blocks(&self, chunk: u64, blocks: &Bound<'_, PyAny>) -> PyResult<()> {
+        let given = blocks.try_iter()?.map(|block| bytes(&block?));
+        let given = given.collect::<PyResult<Vec<Bytes>>>()?;
+        let pieces: Vec<&[u8]> = given.iter().map(Bytes::as_ref).collect();
+        self.change(blocks.py(), |schunk| schunk.insert_blocks(chunk, &pieces))
     }
 
     /// Removes a chunk with its content. Raises RangeError if there is no such chunk.

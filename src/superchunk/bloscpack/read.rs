@@ -3,7 +3,7 @@
 
 use super::Bloscpack;
 use super::content::ChunkPart;
-use crate::blosc::stored::{StoredBytes, StoredChunk};
+use crate::blosc::stored::{self, StoredBytes, StoredChunk};
 use crate::error::{Error, Result, fail};
 use crate::parallel;
 use crate::superchunk::staging::PieceReader;
@@ -124,6 +124,33 @@ impl Bloscpack {
             }
             read => read,
         }
+    }
+
+    /// Returns where each block of chunk `i` begins in the content of the chunk, and where the last
+    /// one ends.
+    pub fn block_offsets(&self, i: u64) -> Result<Vec<usize>> {
+        let limit = self.reader.memory_limit;
+        self.with_parsed(i, |chunk, source| chunk.block_offsets(source, limit))
+    }
+
+    /// Returns the length of a block of chunk `i`.
+    pub fn block_len(&self, i: u64, block: usize) -> Result<usize> {
+        self.with_parsed(i, |chunk, source| chunk.block_len(source, block))
+    }
+
+    /// Reads a block of chunk `i` into `dst`, which must have its length.
+    pub fn read_block(&self, i: u64, block: usize, dst: &mut [u8]) -> Result<()> {
+        self.with_parsed(i, |chunk, source| chunk.read_block(source, block, dst))
+    }
+
+    /// Like [`Bloscpack::with_raw`], with the parsed chunk.
+    fn with_parsed<R>(
+        &self,
+        i: u64,
+        f: impl FnOnce(&StoredChunk, &dyn StoredBytes) -> Result<R>,
+    ) -> Result<R> {
+        let limit = self.reader.memory_limit;
+        self.with_raw(i, |bytes| stored::with_chunk(bytes, limit, f))
     }
 
     /// Takes `f`, and calls it with the encoded bytes of chunk `i`, unless they cannot be read.

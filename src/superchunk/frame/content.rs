@@ -6,7 +6,7 @@ use super::handle::Frame;
 use super::index::IndexSlot;
 use crate::alloc;
 use crate::blosc;
-use crate::blosc::stored::StoredBytes;
+use crate::blosc::stored::{self, StoredBytes, StoredChunk};
 use crate::error::{Result, fail};
 use crate::slice::SliceExt;
 use crate::superchunk::staging::PieceReader;
@@ -97,6 +97,17 @@ impl Frame {
     /// Calls `f` with the stored bytes of chunk `i`. A chunk that is pending or not stored is
     /// encoded first.
     pub fn with_raw<R>(&self, i: u64, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+        self.with_stored(i, |chunk, source| {
+            f(&source.bytes(0..chunk.header().cbytes)?)
+        })
+    }
+
+    /// Like [`Frame::with_raw`], with the parsed chunk.
+    pub fn with_stored<R>(
+        &self,
+        i: u64,
+        f: impl FnOnce(&StoredChunk, &dyn StoredBytes) -> Result<R>,
+    ) -> Result<R> {
         let span = self.span(i)?;
         let reader = self.reader();
         let entry = reader.entry_if_stored(i)?;
@@ -104,24 +115,37 @@ impl Frame {
             .as_ref()
             .is_some_and(|e| matches!(e.slot, IndexSlot::At(_) | IndexSlot::Unknown(_)))
         {
-            let read = reader.open_for(i, None).and_then(|opened| {
-                let n = opened.chunk.stored.header().cbytes;
-                f(&opened.source().bytes(0..n)?)
-            });
-            return reader.finish(i, read);
+            return reader.with_stored(i, f);
         }
         let n = (span.end - span.start) as usize;
-        if let Some(fill) = entry.map(|_| reader.fill_of(i)).transpose()?.flatten() {
-            return f(&reader.filled(&fill, n)?);
-        }
-        let mut chunk = Vec::new();
-        blosc::encode(
-            reader.layout.encoding_params()?,
-            self.pending_chunk(i).unwrap_or_default(),
-            &mut chunk,
-            reader.threads.count(),
-        )?;
-        f(&chunk)
+        let chunk = match entry.map(|_| reader.fill_of(i)).transpose()?.flatten() {
+            Some(fill) => reader.filled(&fill, n)?,
+            None => {
+                let mut chunk = Vec::new();
+                let params = reader.layout.encoding_params()?;
+                let content = self.pending_chunk(i).unwrap_or_default();
+                blosc::encode(params, content, &mut chunk, reader.threads.count())?;
+                chunk
+            }
+        };
+        stored::with_chunk(&chunk, reader.memory_limit, f)
+    }
+
+    /// Returns where each block of chunk `i` begins in the content of the chunk, and where the last
+    /// one ends.
+    pub fn block_offsets(&self, i: u64) -> Result<Vec<usize>> {
+        let limit = self.reader().memory_limit;
+        self.with_stored(i, |chunk, source| chunk.block_offsets(source, limit))
+    }
+
+    /// Returns the length of a block of chunk `i`.
+    pub fn block_len(&self, i: u64, block: usize) -> Result<usize> {
+        self.with_stored(i, |chunk, source| chunk.block_len(source, block))
+    }
+
+    /// Reads a block of chunk `i` into `dst`, which must have its length.
+    pub fn read_block(&self, i: u64, block: usize, dst: &mut [u8]) -> Result<()> {
+        self.with_stored(i, |chunk, source| chunk.read_block(source, block, dst))
     }
 
     /// Returns the content bytes, the stored bytes (0 if the chunk is pending or not stored) and

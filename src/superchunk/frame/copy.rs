@@ -12,7 +12,7 @@ use super::read::FrameReader;
 use super::write::FrameWriter;
 use crate::alloc;
 use crate::blosc::stored::StoredBytes;
-use crate::error::{Error, Result, fail};
+use crate::error::{Result, fail};
 use crate::options::Opt;
 use crate::progress::{Scope, Step};
 use crate::superchunk::bloscpack::Destination;
@@ -34,10 +34,6 @@ impl Frame {
         let reencode = requests_encoding(&options);
         if !self.has_checksums() && options.given(Opt::Checksum).is_none() {
             options.set(Opt::Checksum, 0)?;
-        }
-        let variable_blocks = self.header().variable_blocks && self.nbytes() > 0;
-        if variable_blocks && reencode {
-            return Err(self.refuse_variable_blocks("encoded again"));
         }
         let there = folder.identity(&name)?.filter(|id| *id != 0);
         if there.is_some() && there == reader.files.main.as_ref().map(|f| f.identity()) {
@@ -69,8 +65,8 @@ impl Frame {
         if reader.layout.starts.is_some() {
             copy.allow_variable_length()?;
         }
-        if variable_blocks {
-            copy.reader.layout.set_variable_blocks();
+        if self.header().variable_blocks {
+            copy.set_variable_blocks()?;
         }
         let mut corrupt = false;
         for i in 0..self.chunks() {
@@ -80,15 +76,6 @@ impl Frame {
         copy.commit()?;
         scope.finish();
         Ok(corrupt)
-    }
-
-    /// Returns the error of a call that would lose where the blocks of the chunks begin.
-    pub fn refuse_variable_blocks(&self, what: &str) -> Error {
-        fail!(
-            Unsupported,
-            "{}: its chunks have blocks of variable length, which cannot be {what}",
-            self.name()
-        )
     }
 
     /// Copies chunk `i` to chunk `new`: as it is stored, or encoded again. A chunk that is not
@@ -135,7 +122,10 @@ impl Frame {
         let limit = reader.memory_limit;
         let mut content = alloc::zeroed(alloc::allow(n as u64, limit, "a chunk")?)?;
         let corrupt = self.read_chunk(i, &mut content)?;
-        let encoded = to.encode_content(&content, reader.threads.count())?;
+        let encoded = match self.header().variable_blocks {
+            true => to.encode_blocks(&reader.divided(i, &content)?)?,
+            false => to.encode_content(&content, reader.threads.count())?,
+        };
         to.put_chunk(new, n, encoded).map(|()| corrupt)
     }
 

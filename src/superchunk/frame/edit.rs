@@ -152,7 +152,7 @@ impl FrameWriter {
             return Ok(());
         }
         let layout = &self.reader.layout;
-        if layout.starts.is_some() {
+        if layout.starts.is_some() || layout.header.variable_blocks {
             return self.insert(layout.stored_chunks(), src);
         }
         let default_chunk = staging::default_chunk(layout.header.typesize as usize);
@@ -289,6 +289,12 @@ impl FrameWriter {
             from,
             part,
         } = *piece;
+        if self.reader.layout.header.variable_blocks {
+            let mut content = self.reader.content(i)?;
+            let changed = content.at_mut(from..from + part.len())?;
+            changed.copy_from_slice(part);
+            return self.encode_blocks(&self.reader.divided(i, &content)?);
+        }
         let span = self.reader.layout.span(i)?;
         let n = (span.end - span.start) as usize;
         let source = ChunkWriteSource {
@@ -323,23 +329,60 @@ impl FrameWriter {
         blosc::decode(bytes, &mut content, self.reader.threads.count())?;
         drop(content);
         self.flush()?;
+        match h.variable_blocks {
+            Some(_) => self.set_variable_blocks()?,
+            // c-blosc2 refuses chunks of both kinds in a frame
+            None if self.reader.layout.header.variable_blocks => {
+                let name = &self.reader.layout.name;
+                let e = fail!(
+                    Unsupported,
+                    "{name}: its chunks have blocks of variable length, and the new one has not"
+                );
+                return Err(e);
+            }
+            None => {}
+        }
         let mut copy = alloc::with_capacity(bytes.len())?;
         copy.extend_from_slice(bytes);
         let end = self.reader.layout.stored_chunks();
         self.insert_made(end, h.nbytes, Encoded::Stored(copy))
     }
 
-    /// Inserts content as one chunk before chunk `at`, or after the last chunk.
+    /// Inserts content as one chunk before chunk `at`, or after the last chunk. In a frame of blocks
+    /// of variable length the chunk has one block.
     pub(super) fn insert(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        if self.reader.layout.header.variable_blocks {
+            return self.insert_blocks(at, &[src]);
+        }
         self.flush()?;
         let new = self.encode_content(src, self.reader.threads.count())?;
         self.insert_made(at, src.len(), new)
     }
 
-    /// Inserts a chunk that is encoded already before chunk `at`, or after the last chunk.
-    pub(super) fn insert_encoded(&mut self, at: u64, nbytes: usize, chunk: Vec<u8>) -> Result<()> {
-        self.flush()?;
-        self.insert_made(at, nbytes, Encoded::Stored(chunk))
+    /// Inserts a chunk of blocks with this content before chunk `at`, or after the last chunk. A
+    /// frame without content becomes one of blocks of variable length.
+    pub(super) fn insert_blocks(&mut self, at: u64, blocks: &[&[u8]]) -> Result<()> {
+        let count = self.reader.layout.stored_chunks();
+        if at > count {
+            return Err(self.reader.layout.no_chunk(at, count));
+        }
+        let chunk = self.encode_blocks(blocks)?;
+        self.set_variable_blocks()?;
+        let nbytes = blocks.iter().map(|block| block.len()).sum();
+        self.insert_made(at, nbytes, chunk)
+    }
+
+    /// Encodes a chunk of blocks of variable length.
+    pub(super) fn encode_blocks(&self, blocks: &[&[u8]]) -> Result<Encoded> {
+        let name = &self.reader.layout.name;
+        if let Some(i) = blocks.iter().position(|block| block.is_empty()) {
+            return Err(fail!(Argument, "{name}: block {i} of a new chunk is empty"));
+        }
+        if blocks.is_empty() {
+            return Err(fail!(Argument, "{name}: a new chunk has no block"));
+        }
+        let params = self.reader.layout.encoding_params()?;
+        blosc::encode_variable(params, blocks).map(Encoded::Stored)
     }
 
     fn insert_made(&mut self, at: u64, n: usize, new: Encoded) -> Result<()> {
@@ -390,6 +433,9 @@ impl FrameWriter {
 
     /// Makes a frame without content one of chunks and blocks of variable length.
     pub(super) fn set_variable_blocks(&mut self) -> Result<()> {
+        if self.reader.layout.header.variable_blocks {
+            return Ok(());
+        }
         if self.nbytes() > 0 {
             let name = &self.reader.layout.name;
             return Err(fail!(State, "{name}: its chunks have blocks of one length"));
@@ -436,11 +482,18 @@ impl FrameWriter {
             self.reader.content(i)?
         };
         content.truncate(retained);
+        let blocks = match layout.header.variable_blocks && retained > 0 {
+            true => self.reader.divided(i, &content)?,
+            false => Vec::new(),
+        };
         self.pending = Vec::new();
         while let Some(last) = self.reader.layout.stored_chunks().checked_sub(1)
             && last >= i
         {
             self.pop(last)?;
+        }
+        if !blocks.is_empty() {
+            return self.insert_blocks(i, &blocks);
         }
         if self.reader.layout.starts.is_some() && retained > 0 {
             return self.insert(i, &content);

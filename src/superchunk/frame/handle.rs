@@ -342,10 +342,10 @@ impl Frame {
         self.writer()?.set_variable_blocks()
     }
 
-    /// Inserts a chunk of `nbytes` bytes of content, which the caller has encoded, before chunk `at`
-    /// or after the last chunk.
-    pub fn insert_encoded(&mut self, at: u64, nbytes: usize, chunk: Vec<u8>) -> Result<()> {
-        self.writer()?.insert_encoded(at, nbytes, chunk)
+    /// Inserts a chunk of blocks of variable length with this content before chunk `at`, or after
+    /// the last chunk.
+    pub fn insert_blocks(&mut self, at: u64, blocks: &[&[u8]]) -> Result<()> {
+        self.writer()?.insert_blocks(at, blocks)
     }
 
     /// Overwrites existing content. On failure, part of it may be overwritten.

@@ -212,21 +212,10 @@ impl FrameWriter {
             ));
         }
         let session = storage.open_session(Mode::Append, options)?;
-        let writer = FrameWriter::open_with(storage, session, options)?;
-        let header = &writer.reader.layout.header;
-        // changes of content would not know where blocks begin
-        if header.variable_blocks && header.nbytes > 0 {
-            return Err(fail!(
-                Unsupported,
-                "{}: its chunks have blocks of variable length, which cannot be changed",
-                storage.show()
-            ));
-        }
-        Ok(writer)
+        FrameWriter::open_with(storage, session, options)
     }
 
-    /// Opens a frame in one file of a container that commits several frames together. Of chunks with
-    /// blocks of variable length, only whole ones may be inserted and removed.
+    /// Opens a frame in one file of a container that commits several frames together.
     pub(super) fn open_member(
         session: &Arc<Session>,
         name: &OsStr,

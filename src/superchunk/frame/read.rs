@@ -11,7 +11,7 @@ use super::storage::FrameStorage;
 use crate::alloc;
 use crate::blosc;
 use crate::blosc::block_cache::BlockCache;
-use crate::blosc::stored::StoredChunk;
+use crate::blosc::stored::{StoredBytes, StoredChunk};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, fail};
 use crate::io::{File, read_buffer};
@@ -237,6 +237,18 @@ impl FrameReader {
         })?;
         self.files.check_unchanged()?;
         Ok(read)
+    }
+
+    /// Calls `f` with the stored chunk `i`, after its checksum was verified if it has one.
+    pub(super) fn with_stored<R>(
+        &self,
+        i: u64,
+        f: impl FnOnce(&StoredChunk, &dyn StoredBytes) -> Result<R>,
+    ) -> Result<R> {
+        let read = self
+            .open_for(i, None)
+            .and_then(|opened| f(&opened.chunk.stored, &opened.source()));
+        self.finish(i, read)
     }
 
     /// Opens a chunk and verifies its checksum now, if it has one.
@@ -491,6 +503,17 @@ impl FrameReader {
             .at(i));
         }
         Ok(content)
+    }
+
+    /// Divides new content of a stored chunk, or its first bytes, into blocks as the chunk is.
+    pub(super) fn divided<'c>(&self, i: u64, content: &'c [u8]) -> Result<Vec<&'c [u8]>> {
+        let limit = self.memory_limit;
+        let offsets = self.with_stored(i, |chunk, source| chunk.block_offsets(source, limit))?;
+        let blocks = offsets.windows(2).filter_map(|ends| match ends {
+            [begin, end] => content.get(*begin..content.len().min(*end)),
+            _ => None,
+        });
+        Ok(blocks.filter(|block| !block.is_empty()).collect())
     }
 
     /// Splits a content range into parts of chunks. Chunks are split further if there are fewer of

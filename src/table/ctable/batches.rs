@@ -8,7 +8,6 @@ use crate::alloc;
 use crate::array::msgpack_json::{from_json, to_json};
 use crate::array::store::Texts;
 use crate::arrow_ipc;
-use crate::blosc::encode_variable;
 use crate::dtype::packed::PackedType;
 use crate::error::{Error, Result, fail};
 use crate::json::Value;
@@ -145,9 +144,7 @@ impl Batches {
             blocks.push(packed(items, first..end, &self.items)?);
         }
         let blocks: Vec<&[u8]> = blocks.iter().map(Vec::as_slice).collect();
-        let chunk = encode_variable(self.frame.params()?, &blocks)?;
-        let nbytes = blocks.iter().map(|block| block.len()).sum();
-        self.frame.insert_encoded(i as u64, nbytes, chunk)?;
+        self.frame.insert_blocks(i as u64, &blocks)?;
         self.forget();
         let n = items.len() as u64;
         self.starts.insert(i + 1, self.start(i));

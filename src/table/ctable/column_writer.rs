@@ -6,6 +6,7 @@ use super::column::{attrs_of, split_rows};
 use super::commit_part::CommitPart;
 use super::null_mask::{NullMask, SharedMask};
 use super::row_map::RowMap;
+use super::summary::Summary;
 use super::valid_rows::ValidRows;
 use crate::alloc::{self, Scratch};
 use crate::array::Array;
@@ -38,6 +39,8 @@ pub struct ColumnWriter {
     attrs: Attrs,
     /// Which rows are null, if a mask says it.
     mask: Option<SharedMask>,
+    /// The extrema of its blocks, if they are stored.
+    summary: Option<Summary>,
 }
 
 impl ColumnWriter {
@@ -55,7 +58,13 @@ impl ColumnWriter {
             row_bytes: row_bytes.max(1),
             limit,
             mask: None,
+            summary: None,
         })
+    }
+
+    /// States that the extrema of the blocks are stored.
+    pub fn set_summary(&mut self, summary: Summary) {
+        self.summary = Some(summary);
     }
 
     /// States which rows from `first` on are null.
@@ -79,12 +88,16 @@ impl ColumnWriter {
     }
 
     fn set_positions(&mut self, positions: u64) -> Result<()> {
-        let mut shape = self.array.shape().to_vec();
+        let (mut shape, before) = (self.array.shape().to_vec(), self.positions());
         match shape.first_mut() {
             Some(n) if *n != positions => *n = positions,
             _ => return Ok(()),
         }
-        self.array.resize(&shape)
+        self.array.resize(&shape)?;
+        if let Some(summary) = &mut self.summary {
+            summary.written(&(before..positions), None);
+        }
+        Ok(())
     }
 
     /// Returns the first row that is not written yet.
@@ -105,7 +118,15 @@ impl ColumnWriter {
             self.set_positions(positions.end)?;
         }
         let [start, count] = self.rows_at(&positions);
-        self.array.write(&start, &count, None, src, None)
+        // also if writing fails
+        if let Some(summary) = &mut self.summary {
+            summary.written(&positions, None);
+        }
+        self.array.write(&start, &count, None, src, None)?;
+        if let Some(summary) = &mut self.summary {
+            summary.written(&positions, Some(src));
+        }
+        Ok(())
     }
 
     /// Writes the rows that are pending.
@@ -266,7 +287,13 @@ impl CommitPart for ColumnWriter {
         self.flush()?;
         self.set_positions(positions)?;
         self.array.flush()?;
-        Ok(vec![frame_of(&mut self.array)?])
+        let mut frames = Vec::new();
+        if let Some(summary) = &mut self.summary {
+            summary.update(&self.array)?;
+            frames.push(frame_of(summary.entries())?);
+        }
+        frames.push(frame_of(&mut self.array)?);
+        Ok(frames)
     }
 
     fn finish_commit(&mut self, valid: &Arc<ValidRows>) {
@@ -446,6 +473,14 @@ impl Store for ColumnWriter {
             self.name()
         ))
     }
+}
+
+/// Returns the store of a column of items that is open for writing.
+pub fn of(array: &mut Array) -> Result<&mut ColumnWriter> {
+    let store: &mut dyn Any = array.store_mut()?;
+    store
+        .downcast_mut()
+        .ok_or_else(|| fail!(State, "the column is not open for writing"))
 }
 
 /// Returns the frame of an array.

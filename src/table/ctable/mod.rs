@@ -18,12 +18,14 @@ mod commit_part;
 mod create;
 mod dictionary;
 mod dictionary_writer;
+mod index_catalog;
 mod null_mask;
 mod objects;
 mod open_writer;
 mod row_map;
 pub mod schema;
 mod schema_edit;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod text_column;

@@ -1,10 +1,13 @@
 //! Opens a CTable for writing.
 #![forbid(unsafe_code)]
 
+use super::column_writer;
 use super::commit_part::part_of;
+use super::index_catalog::IndexCatalog;
 use super::null_mask::SharedMask;
 use super::row_map::RowMap;
 use super::schema::{self, Field, Nulls, TextForm, Values};
+use super::summary::Summary;
 use super::text_column::{self, ColumnFiles, has_mask, may_be_null};
 use super::valid_rows::ValidRows;
 use super::writer::{self, CTableWriter, Found, own_options};
@@ -54,20 +57,28 @@ pub fn open(store: &Store, root: &str, options: &Options) -> Result<Table> {
     let mask = Array::open_member(&session, &files.file(VALID_ROWS), opened.options)?;
     let valid = Arc::new(ValidRows::read(&mask, options.memory_limit())?);
     let attributes = folder.exists(&files.file(ATTRIBUTES))?;
+    let meta = open(META)?;
+    let mut indexes = Indexes {
+        catalog: writer::index_catalog(&meta)?,
+        files: files_below(store, &format!("{root}/{INDEXES}/")),
+    };
+    let column = |field: &Field| {
+        column(&opened, field, &session, &valid, &mut indexes, options)
+            .map_err(|e| in_column(e, &field.name))
+    };
+    let columns = fields.iter().map(column).collect::<Result<_>>()?;
     let found = Found {
         schema,
-        meta: open(META)?,
+        meta,
         mask,
         attrs: attributes.then(|| open(ATTRIBUTES)).transpose()?,
         valid: valid.clone(),
-        indexes: files_below(store, &format!("{root}/{INDEXES}/")),
-    };
-    let column = |field: &Field| {
-        column(&opened, field, &session, &valid, options).map_err(|e| in_column(e, &field.name))
+        catalog: indexes.catalog,
+        obsolete: indexes.files,
     };
     Ok(Table {
         rows: valid.count(),
-        columns: fields.iter().map(column).collect::<Result<_>>()?,
+        columns,
         attrs: opened.attrs()?,
         name,
         format: Some(Format::CTable),
@@ -75,6 +86,38 @@ pub fn open(store: &Store, root: &str, options: &Options) -> Result<Table> {
             files, found, &session, options,
         )))),
     })
+}
+
+/// The indexes of a table that is opened.
+struct Indexes {
+    catalog: IndexCatalog,
+    /// Files of indexes that no column has.
+    files: Vec<OsString>,
+}
+
+impl Indexes {
+    /// Opens the summaries of a column. Those that do not fit it are dropped.
+    fn summary(
+        &mut self,
+        session: &Arc<Session>,
+        field: &Field,
+        column: &Array,
+        nulls: Option<&NullRule>,
+        options: &Options,
+    ) -> Option<Summary> {
+        let index = self.catalog.summary(&field.name)?;
+        let at = self.files.iter().position(|file| *file == *index.path);
+        let fits = field.nulls == Nulls::None || (index.null_aware && nulls.is_some());
+        let summary = at.filter(|_| fits).and_then(|_| {
+            let entries = Array::open_member(session, OsStr::new(&index.path), options).ok()?;
+            Summary::new(entries, column, index.segment, nulls)
+        });
+        match (at, &summary) {
+            (Some(at), Some(_)) => _ = self.files.swap_remove(at),
+            _ => _ = self.catalog.remove(&field.name),
+        }
+        summary
+    }
 }
 
 /// Returns the files of the nodes below a group.
@@ -120,9 +163,11 @@ fn column(
     field: &Field,
     session: &Arc<Session>,
     valid: &Arc<ValidRows>,
+    indexes: &mut Indexes,
     options: &Options,
 ) -> Result<Column> {
     if let Values::Texts(form) = &field.values {
+        indexes.catalog.remove(&field.name);
         return text_column(opened, (field, form), session, valid, options);
     }
     let folder = format!("{COLUMNS}/{}", field.path);
@@ -146,7 +191,11 @@ fn column(
         }),
         Nulls::None | Nulls::Mask => None,
     };
+    let summary = indexes.summary(session, field, &array, nulls.as_ref(), opened.options);
     let mut array = writer::column(array, &dtype, RowMap::new(valid.clone()), options)?;
+    if let Some(summary) = summary {
+        column_writer::of(&mut array)?.set_summary(summary);
+    }
     let nulls = match field.nulls {
         Nulls::Mask => {
             let mask = mask(opened, &folder, session, valid)?;

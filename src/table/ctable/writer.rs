@@ -3,13 +3,14 @@
 //! see [`commit_all`](frame::commit_all).
 //!
 //! Each commit counts `value_epoch` in `_meta`, by which readers notice that a commit has changed
-//! the frames between two of which they were opening. It drops the indexes, which other programs
-//! would believe.
+//! the frames between two of which they were opening. It updates the summaries of blocks and drops the
+//! other indexes, which other programs would believe.
 #![forbid(unsafe_code)]
 
 use super::SCHEMA;
 use super::column_writer::{ColumnWriter, frame_of};
 use super::commit_part::part_of;
+use super::index_catalog::IndexCatalog;
 use super::null_mask::SharedMask;
 use super::row_map::RowMap;
 use super::schema::{self, Field, Nulls, Values, path_of};
@@ -43,7 +44,6 @@ use std::sync::Arc;
 /// Metalayers of `_meta`.
 const KIND: &str = "kind";
 const VERSION: &str = "version";
-const INDEXES: &str = "index_catalog";
 const VALUE_EPOCH: &str = "value_epoch";
 const VISIBILITY_EPOCH: &str = "visibility_epoch";
 /// Default number of rows in a chunk, the minimum of a small table, and the maximum bytes of a chunk
@@ -73,6 +73,7 @@ pub struct CTableWriter {
     attrs: Option<Frame>,
     /// The frame of nodes without files, of a store that is new.
     embed: Option<Frame>,
+    catalog: IndexCatalog,
     /// The rows of the last commit.
     valid: Arc<ValidRows>,
     /// Where the mask differs from the last commit, at most.
@@ -103,8 +104,9 @@ pub struct Found {
     pub mask: Array,
     pub attrs: Option<Frame>,
     pub valid: Arc<ValidRows>,
-    /// Files of the indexes.
-    pub indexes: Vec<OsString>,
+    pub catalog: IndexCatalog,
+    /// Files of indexes that are dropped.
+    pub obsolete: Vec<OsString>,
 }
 
 impl CTableWriter {
@@ -124,11 +126,12 @@ impl CTableWriter {
             mask: found.mask,
             attrs: found.attrs,
             embed: None,
+            catalog: found.catalog,
             valid: found.valid,
             mask_changed: UNCHANGED,
             folders: Vec::new(),
             replaced: None,
-            obsolete: found.indexes,
+            obsolete: found.obsolete,
             session: session.clone(),
         }
     }
@@ -165,6 +168,7 @@ impl CTableWriter {
             mask,
             attrs: None,
             embed,
+            catalog: IndexCatalog::empty(),
             valid: Arc::new(ValidRows::dense(0)),
             mask_changed: UNCHANGED,
             folders: Vec::new(),
@@ -299,7 +303,9 @@ impl CTableWriter {
     pub fn column_removed(&mut self, at: usize, folder: &str) -> Result<()> {
         let columns = schema_edit::columns(&mut self.schema)?;
         if at < columns.len() {
-            columns.remove(at);
+            let removed = schema::field(&columns.remove(at))?;
+            let index = self.catalog.remove(&removed.name);
+            self.obsolete.extend(index.map(OsString::from));
         }
         self.schema_changed = true;
         // the first commit removes or replaces all files of another table
@@ -391,8 +397,9 @@ impl CTableWriter {
         write_meta(
             &mut self.meta,
             &mut self.schema,
-            valid.count(),
-            rows_changed,
+            &mut self.catalog,
+            (valid.count(), rows_changed),
+            positions,
         )?;
         // programs without the journal see rows only when everything else is there
         frames.push(&mut self.meta);
@@ -488,27 +495,45 @@ impl Drop for CTableWriter {
     }
 }
 
-/// Writes the schema with the number of rows, and the epochs.
-fn write_meta(meta: &mut Frame, schema: &mut Value, rows: u64, rows_changed: bool) -> Result<()> {
-    if meta.meta(INDEXES)?.is_some() {
-        meta.meta_remove(INDEXES)?;
+/// Writes the schema with the number of rows, the epochs, and the indexes of columns with so many
+/// positions.
+fn write_meta(
+    meta: &mut Frame,
+    schema: &mut Value,
+    catalog: &mut IndexCatalog,
+    (rows, rows_changed): (u64, bool),
+    positions: u64,
+) -> Result<()> {
+    if catalog.take_dropped() {
         schema_edit::set(schema, "summary_indexes_built", Value::Bool(false));
     }
     schema_edit::set(schema, "n_rows", Value::Int(rows.into()));
     let text = Value::String(schema.to_string()).to_string();
     meta.vlmeta_set(SCHEMA, &from_json(text.as_bytes()))?;
-    count(meta, VALUE_EPOCH)?;
-    match rows_changed {
-        true => count(meta, VISIBILITY_EPOCH),
-        false => Ok(()),
+    let epoch = count(meta, VALUE_EPOCH)?;
+    catalog.write(meta, positions, epoch)?;
+    if rows_changed {
+        count(meta, VISIBILITY_EPOCH)?;
     }
+    Ok(())
 }
 
-/// Adds one to a number.
-fn count(meta: &mut Frame, name: &str) -> Result<()> {
+/// Returns the catalog of the indexes of a table.
+pub fn index_catalog(meta: &Frame) -> Result<IndexCatalog> {
+    IndexCatalog::read(meta, number(meta, VALUE_EPOCH)?)
+}
+
+/// Adds one to a number. Returns the sum.
+fn count(meta: &mut Frame, name: &str) -> Result<u64> {
+    let next = number(meta, name)?.saturating_add(1);
+    meta.vlmeta_set(name, &from_json(next.to_string().as_bytes()))?;
+    Ok(next)
+}
+
+/// Returns the number that a metalayer has; 0 without it.
+fn number(meta: &Frame, name: &str) -> Result<u64> {
     let stored = meta.meta(name)?.map(to_json).unwrap_or_default();
-    let next = stored.parse::<u64>().unwrap_or(0).saturating_add(1);
-    meta.vlmeta_set(name, &from_json(next.to_string().as_bytes()))
+    Ok(stored.parse().unwrap_or(0))
 }
 
 /// Returns the column over an array, whose rows have these positions.

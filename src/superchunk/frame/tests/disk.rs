@@ -60,6 +60,39 @@ fn base(form: Form) -> SimDisk {
     disk
 }
 
+/// Returns a disk with a frame of two chunks of blocks of variable length.
+fn variable(form: Form) -> SimDisk {
+    let disk = SimDisk::default();
+    let mut w = form.create(&disk.folder(), Mode::New).unwrap();
+    w.insert_blocks(0, &[&text(1, 250), &noise(1, 50)]).unwrap();
+    w.insert_blocks(0, &[&text(2, 50), &text(3, 100), &noise(2, 400)])
+        .unwrap();
+    w.commit().unwrap();
+    drop(w);
+    disk.make_durable();
+    disk
+}
+
+/// Returns the operations on such a frame.
+fn cases_of_variable(form: Form) -> Vec<Case> {
+    let blocks = |w: &mut Frame| w.insert_blocks(1, &[&text(4, 100), &noise(5, 50)]);
+    let changes: Vec<(&str, Change)> = vec![
+        ("insert blocks", Box::new(blocks)),
+        ("append a block", Box::new(|w| w.append(&text(4, 100)))),
+        ("write over blocks", Box::new(|w| w.write(100, &[7; 700]))),
+        ("truncate within a block", Box::new(|w| w.truncate(300))),
+        ("remove a chunk of blocks", Box::new(|w| w.remove(0))),
+    ];
+    let case = |(name, change): (&str, Change)| Case {
+        name: name.to_owned(),
+        form,
+        disk: variable(form),
+        mode: Mode::Append,
+        change,
+    };
+    changes.into_iter().map(case).collect()
+}
+
 /// Returns a disk with a long frame after so many small commits, of which all but the first write
 /// to a pair of tails.
 fn long(form: Form, commits: u64) -> SimDisk {
@@ -185,10 +218,10 @@ fn go_on(form: Form, folder: &Arc<dyn Folder>) -> Result<()> {
 
 /// Returns every operation that changes a frame.
 fn cases(form: Form) -> Vec<Case> {
-    let mut all = match form.sparse || form.sum == 0 {
-        true => Vec::new(),
-        false => cases_of_long(form),
-    };
+    let mut all = cases_of_variable(form);
+    if !form.sparse && form.sum != 0 {
+        all.extend(cases_of_long(form));
+    }
     let mut add = |name: &str, disk: &SimDisk, mode, change: Change| {
         all.push(Case {
             name: name.into(),
@@ -234,6 +267,12 @@ fn cases(form: Form) -> Vec<Case> {
         &empty,
         append,
         Box::new(|w| w.append(&text(3, 1400))),
+    );
+    add(
+        "insert blocks into an empty file",
+        &empty,
+        append,
+        Box::new(|w| w.insert_blocks(0, &[&text(3, 1400), &noise(3, 50)])),
     );
     add(
         "append into the last chunk",

@@ -8,6 +8,7 @@ mod model;
 mod paged;
 mod recovery;
 mod rules;
+mod variable_blocks;
 
 use super::*;
 use crate::blosc::{Codec, Filter, Params, Pipeline, Target};

@@ -1,5 +1,6 @@
 //! Tests of CTables that python-blosc2 wrote, and of the rows that a mask selects.
 
+mod summaries;
 mod texts;
 mod write;
 
