@@ -209,6 +209,13 @@ static const char *a_node(void)
     return some[intact ? 2 : below(sizeof some / sizeof some[0])];
 }
 
+static const char *a_predicate(void)
+{
+    static const char *const some[] = {"x > 1", "x is null or not y = 'a'", "", "x >", "none = 1",
+                                       "starts_with(y, 'a')", "x in (1, 2.5, nan)", "(((", "x"};
+    return some[intact ? 0 : below(sizeof some / sizeof some[0])];
+}
+
 static const char *a_name(void)
 {
     static const char *const some[] = {"",

@@ -121,6 +121,33 @@ static void rows_of_columns_are_read_in_one_call(void)
                                          (const size_t[]){n * 5}, &err));
             check_rows(&got, rows, n, false, true, false);
         }
+        /* conditions, a few rows at a time */
+        uint64_t start = 0, found[7];
+        size_t count = 9, seen = 0;
+        while (start < ROWS) {
+            OK(holdall_table_where(t, "a >= 10 and not s = ''", &start, ROWS, found, 7, &count, &err));
+            CHECK(count <= 7 && (count == 7 || start == ROWS));
+            for (size_t i = 0; i < count; i++, seen++) {
+                int32_t a;
+                CHECK(i == 0 || found[i] > found[i - 1]);
+                OK(holdall_table_read_points(t, &found[i], 1, 1, (const char *[]){"a"},
+                                             (void *[]){&a}, (const size_t[]){4}, &err));
+                CHECK(a >= 10);
+            }
+        }
+        CHECK(seen > 0 && seen < ROWS);
+        start = 0;
+        GIVES(HOLDALL_E_ARGUMENT,
+              holdall_table_where(t, "a >= (1", &start, ROWS, found, 7, &count, &err));
+        CHECK(err.position == 5 && count == 0 && start == 0);
+        GIVES(HOLDALL_E_ARGUMENT,
+              holdall_table_where(t, "z = 1", &start, ROWS, found, 7, &count, &err));
+        GIVES(HOLDALL_E_TYPE, holdall_table_where(t, "a = 'x'", &start, ROWS, found, 7, &count, &err));
+        GIVES(HOLDALL_E_TYPE, holdall_table_where(t, "m = 1", &start, ROWS, found, 7, &count, &err));
+        GIVES(HOLDALL_E_RANGE,
+              holdall_table_where(t, "a = 3000000000", &start, ROWS, found, 7, &count, &err));
+        GIVES(HOLDALL_E_RANGE,
+              holdall_table_where(t, "a = 1", &start, ROWS + 1, found, 7, &count, &err));
         holdall_table_close(t);
     }
 }

@@ -29,6 +29,8 @@ mod index;
 mod meta;
 #[path = "../fuzz/checks/part.rs"]
 mod part;
+#[path = "../fuzz/checks/predicate.rs"]
+mod predicate;
 #[path = "../fuzz/checks/store.rs"]
 mod store;
 #[path = "../fuzz/checks/values.rs"]
@@ -114,6 +116,11 @@ fn small_files_of_datasets() {
 #[test]
 fn values_of_stores() {
     each("values", 40, values::run);
+}
+
+#[test]
+fn predicates() {
+    each("predicate", 60, predicate::run);
 }
 
 #[test]

@@ -39,7 +39,7 @@ FIELDS = {
     "ptr": ("type(c_ptr)", "c_null_ptr"),
 }
 # Pointers to which a function writes more than one number.
-FILLED = {"records", "offsets", "firsts", "counts", "bytes"}
+FILLED = {"records", "offsets", "firsts", "counts", "bytes", "rows"}
 
 # Suffix, type, letter of the NumPy dtype, and bytes per item.
 KINDS = [

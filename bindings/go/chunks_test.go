@@ -289,6 +289,28 @@ func TestTableMetaFiles(t *testing.T) {
 	is(t, tab.Copy(path+".bcolz", Create, Bcolz), ErrUnsupported)
 }
 
+func TestWhere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.bcolz")
+	spec := TableSpec{Bcolz, []Column{{"n", "<i4"}, {"s", "|S3"}}}
+	table := must(CreateTable(path, Create, spec))
+	n, s := make([]int32, 10000), make([]byte, 30000)
+	for i := range n {
+		n[i], s[3*i] = int32(i), "ab"[i%2]
+	}
+	done(t, table.Append(10000, Bytes(n), s))
+	done(t, table.Commit())
+	rows := must(table.Where("n between 5000 and 5003 and s = 'b'"))
+	same(t, rows, []uint64{5001, 5003})
+	if rows := must(table.Where("n < 9000")); len(rows) != 9000 || rows[8999] != 8999 {
+		t.Fatal(len(rows))
+	}
+	_, err := table.Where("n >")
+	is(t, err, ErrArgument)
+	_, err = table.Where("n = 'x'")
+	is(t, err, ErrType)
+	done(t, table.Close())
+}
+
 func TestTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t")
 	columns := []Column{{"key", "<i4"}, {"name", "|S3"}, {"pair", "('<f4', (2,))"}}

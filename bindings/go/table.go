@@ -232,6 +232,37 @@ func (t *Table) ReadPoints(rows []uint64, names []string, dsts ...[]byte) error 
 		})
 }
 
+// Where returns the numbers of the rows for which a predicate is true, in ascending order. It is a
+// condition of SQL, such as "delay > 60 and carrier in ('UA', 'AA')": see holdall_table_where in
+// the C header. Errors: ErrArgument for a malformed predicate or a column that does not exist,
+// ErrType for values that cannot be compared, ErrRange for an integer or time that the column
+// cannot have; ErrDamaged with the rows if corrupt values were tested as zeros.
+func (t *Table) Where(predicate string) (rows []uint64, err error) {
+	end, damaged := t.RowCount(), false
+	part := make([]uint64, 4096)
+	err = withString("where", predicate, func(predicate *C.char) error {
+		return t.view("where", func(p unsafe.Pointer, c *call) C.holdall_status {
+			for c.numbers[0] = 0; ; {
+				status := C.holdall_table_where((*C.holdall_table)(p), predicate, &c.numbers[0],
+					C.uint64_t(end), numbers(part), C.size_t(len(part)), &c.n, &c.err)
+				if status < 0 {
+					return status
+				}
+				damaged = damaged || status == C.HOLDALL_DAMAGED
+				rows = append(rows, part[:c.n]...)
+				if uint64(c.numbers[0]) == end {
+					break
+				}
+			}
+			if damaged {
+				return C.HOLDALL_DAMAGED
+			}
+			return C.HOLDALL_OK
+		})
+	})
+	return rows, err
+}
+
 // ReadNulls returns for each of count rows of a column from start on whether it is null, or nil if the
 // column has no nulls. Only CTables have nulls; reads return what is stored in such rows. Errors:
 // ErrArgument if there is no such column; ErrRange past the last row.

@@ -45,6 +45,8 @@ OPTIONAL = {
     # all records in order
     ("holdall_bag_copy", "indices"),
     ("holdall_bag_stream_open", "next"),
+    # returns only the number of blocks
+    ("holdall_schunk_block_offsets", "offsets"),
     # returns only the number of records
     ("holdall_bag_index_find", "records"),
     # removes it
@@ -79,12 +81,14 @@ ARGUMENTS = {
     ("size_t", "typesize"): "(size_t)a_number()",
     ("size_t", "count"): "(size_t)a_number()",
     ("size_t", "i"): "(size_t)a_number()",
+    ("size_t", "block"): "(size_t)a_number()",
     ("const char *", "path"): "a_path()",
     ("const char *", "spec"): "a_path()",
     ("const char *", "node"): "a_node()",
     ("const char *", "name"): "a_name()",
     ("const char *", "column"): "a_name()",
     ("const char *", "dtype"): "a_dtype()",
+    ("const char *", "predicate"): "a_predicate()",
     ("void *", "ctx"): "NULL",
     ("holdall_progress_fn", "progress"): "on_progress",
     ("holdall_fault_fn", "fault"): "on_fault",
@@ -114,6 +118,10 @@ ARGUMENTS = {
     # 0 values may be NULL
     ("holdall_table_read_nulls", "count"): "(size_t)a_number() | 1",
     ("holdall_table_read_nulls", "nulls"): "room(count < 1000 ? count : 1)",
+    ("holdall_schunk_block_offsets", "offsets"): "numbers(99)",
+    ("holdall_schunk_block_offsets", "capacity"): "a_count(99)",
+    ("holdall_table_where", "rows"): "numbers(99)",
+    ("holdall_table_where", "capacity"): "a_count(98) + 1",
     ("holdall_epoch_next", "epoch"): "picked(0, K_epoch)",
     ("holdall_array_copy", "spec"): "a_copy(array)",
     ("holdall_array_slice", "start"): "a_start(array)",

@@ -372,6 +372,9 @@ void tables()
     failure(HOLDALL_E_ARGUMENT, [&] { back.read_rows(all, {"position"}, positions, ids); });
     failure(HOLDALL_E_BUFFER, [&] { back.read_rows(all, {"position"}, positions); });
     failure(HOLDALL_E_RANGE, [&] { back.read_points({3}, {"id"}, ids); });
+    EXPECT(back.where("id is null").empty() &&
+           back.where("id is not null").size() == back.row_count());
+    failure(HOLDALL_E_ARGUMENT, [&] { (void)back.where("id >"); });
     EXPECT(back.copy(scratch("stars.blz"), mode::create, format::blz,
                      options().codec(codec::blosclz)));
     const table same(scratch("stars.blz"));

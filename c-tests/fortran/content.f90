@@ -1003,6 +1003,7 @@ contains
     type(holdall_array) :: column
     type(holdall_error) :: err
     integer(int64) :: id(3)
+    integer(int64), allocatable :: selected(:)
     real(real64) :: position(2, 3), wide(4, 3)
     character(6) :: name(3)
     character(:), allocatable :: value
@@ -1049,6 +1050,12 @@ contains
     call t%read_points('id', [1_int64, 3_int64], id, err=err)
     call failed(err, HOLDALL_E_ARGUMENT, 'two rows for three')
     call t%read_points('id', id(:0), id(:0))
+    call t%where('id is not null', selected)
+    call expect(size(selected) == t%row_count() .and. all(selected == [1, 2, 3]), 'all rows')
+    call t%where('id is null', selected)
+    call expect(size(selected) == 0, 'no rows')
+    call t%where('id >', selected, err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'half a condition')
     call t%read_points('none', [1_int64], id(:1), err=err)
     call failed(err, HOLDALL_E_ARGUMENT, 'no column by number')
     call t%read_points('position', [1_int64], wide(1:4:2, 1), err=err)

@@ -148,14 +148,13 @@ holdall_status holdall_schunk_read_chunk(const holdall_schunk *schunk,
                                          size_t *n,
                                          holdall_error *err);
 
-/* Gets where the blocks of a chunk begin in its content. offsets: room for `capacity` numbers,
- * or NULL to get only *count, the number of blocks. Block i has the bytes from offsets[i] to
- * offsets[i+1], so *count + 1 numbers are stored. A chunk that is pending, or not stored, has
- * the blocks in which it will be encoded.
+/* Gets where the blocks of a chunk begin in its content: block i has the bytes offsets[i] to
+ * offsets[i+1]. offsets: room for `capacity` numbers, or NULL to get only *count, the number of
+ * blocks.
  *
  * Returns:
  * - HOLDALL_E_BUFFER: `capacity` is less than *count + 1.
- * - HOLDALL_E_CHECKSUM, _FORMAT: it is corrupt, also with HOLDALL_OPT_SKIP_DAMAGED. */
+ * - HOLDALL_E_CHECKSUM, _FORMAT: as holdall_schunk_read_raw(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_schunk_block_offsets(const holdall_schunk *schunk,
                                             uint64_t chunk,
@@ -164,11 +163,8 @@ holdall_status holdall_schunk_block_offsets(const holdall_schunk *schunk,
                                             size_t *count,
                                             holdall_error *err);
 
-/* Reads the content of one block of a chunk, *n bytes, without decoding the others.
- *
- * Returns:
- * - HOLDALL_E_RANGE: no such chunk or block.
- * - HOLDALL_E_CHECKSUM, _FORMAT: it is corrupt, also with HOLDALL_OPT_SKIP_DAMAGED. */
+/* Reads one block of a chunk, *n bytes, without decoding the others. Returns as
+ * holdall_schunk_read_raw(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_schunk_read_block(const holdall_schunk *schunk,
                                          uint64_t chunk,
@@ -200,8 +196,8 @@ holdall_status holdall_schunk_checksum(const holdall_schunk *schunk,
                                        size_t *checksum_size,
                                        holdall_error *err);
 
-/* Appends src_size bytes of content; fills up the last chunk first, or adds one chunk to a frame
- * of chunks of any length. After a failure holdall_schunk_nbytes() includes what was appended. */
+/* Appends src_size bytes of content; fills up the last chunk first, unless chunks have any
+ * length. After a failure holdall_schunk_nbytes() includes what was appended. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_schunk_append(holdall_schunk *schunk,
                                      const void *src,
@@ -214,9 +210,9 @@ holdall_status holdall_schunk_append(holdall_schunk *schunk,
  * Returns:
  * - HOLDALL_E_FORMAT: not one complete chunk.
  * - HOLDALL_E_CODEC: a codec or filter that this library does not have.
- * - HOLDALL_E_UNSUPPORTED: a Blosc2 chunk for Bloscpack, or a Blosc1 chunk for a frame; a chunk
- *   of blocks of one length for a frame of blocks of any length.
- * - HOLDALL_E_STATE: the reverse. */
+ * - HOLDALL_E_UNSUPPORTED: a Blosc2 chunk for Bloscpack, or a Blosc1 chunk for a frame.
+ * - HOLDALL_E_STATE, _UNSUPPORTED: blocks of any length beside those of one length, or the
+ *   reverse. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_schunk_append_raw(holdall_schunk *schunk,
                                          const void *src,
@@ -244,18 +240,15 @@ holdall_status holdall_schunk_insert(holdall_schunk *schunk,
                                      size_t src_size,
                                      holdall_error *err);
 
-/* Inserts one chunk of `count` blocks of any length before chunk, or at the end if chunk is the
- * number of chunks. Block i is data[offsets[i]] to data[offsets[i+1]]; offsets has count + 1
- * ascending values and may start above 0. A frame without content becomes one of such blocks
- * (readable from c-blosc2 3 on), as python-blosc2's BatchArray is. Filters are not applied to
- * them.
- *
- * Afterwards holdall_schunk_insert() and _append() add a chunk of one block, and
- * holdall_schunk_write() and _truncate() retain where blocks begin.
+/* Inserts one chunk of `count` blocks before chunk, or at the end. Block i is data[offsets[i]]
+ * to data[offsets[i+1]], not empty and without filters. An empty frame gets blocks of any
+ * length, as BatchArray of python-blosc2 (whose attribute with lengths stays as it is): then
+ * holdall_schunk_insert() and _append() add a chunk of one block, _write() and _truncate()
+ * retain blocks.
  *
  * Returns:
- * - HOLDALL_E_ARGUMENT: offsets do not ascend; no block, or an empty one; 2 GiB or more.
- * - HOLDALL_E_STATE: a frame with content in blocks of one length.
+ * - HOLDALL_E_ARGUMENT: no block; an empty one; offsets do not ascend; 2 GiB or more.
+ * - HOLDALL_E_STATE: there are blocks of one length.
  * - HOLDALL_E_UNSUPPORTED: a Bloscpack file. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_schunk_insert_blocks(holdall_schunk *schunk,

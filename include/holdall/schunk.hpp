@@ -69,10 +69,15 @@ public:
         call(holdall_schunk_block_offsets, get(), chunk, out.data(), out.size(), &count);
         return out;
     }
-    // Returns the content of a block, without decoding the others.
-    std::vector<std::byte> read_block(std::uint64_t chunk, std::size_t block) const
+    // Returns the content of a block, without decoding the others. Sets *intact, if given, to false if
+    // other parts are corrupt.
+    std::vector<std::byte> read_block(std::uint64_t chunk, std::size_t block, bool *intact = nullptr) const
     {
-        return detail::sized<std::vector<std::byte>>(holdall_schunk_read_block, get(), chunk, block);
+        std::size_t n = 0;
+        call(holdall_schunk_read_block, get(), chunk, block, static_cast<void *>(nullptr), n, &n);
+        std::vector<std::byte> out(n);
+        detail::report(intact, call(holdall_schunk_read_block, get(), chunk, block, static_cast<void *>(out.data()), n, &n) == HOLDALL_OK);
+        return out;
     }
     // Returns a chunk in its stored, encoded form.
     std::vector<std::byte> read_raw(std::uint64_t chunk) const

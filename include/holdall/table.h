@@ -188,6 +188,29 @@ holdall_status holdall_table_read_points(const holdall_table *table,
                                          const size_t *dst_sizes,
                                          holdall_error *err);
 
+/* Finds the rows from *start to end for which a predicate is true: stores at most `capacity`
+ * numbers in rows, ascending. *start becomes the first row that was not tested.
+ * - predicate, as in SQL: `delay > 60 and not (carrier in ('UA', 'AA') or "x y" is null)`.
+ *   Tests: = <> < <= > >=, between A and B, starts_with(name, 'A'), contains(name, 'A'), a
+ *   Boolean alone. Constants: numbers, nan, inf, true, 'texts', 'times' (2013-01-31T05:30:00.5).
+ * - As in DuckDB, comparisons with null are neither true nor false, NaN is the greatest number,
+ *   texts compare by bytes of UTF-8. For floats, constants are rounded.
+ *
+ * Returns:
+ * - HOLDALL_DAMAGED: corrupt values were tested as zeros.
+ * - HOLDALL_E_ARGUMENT: a malformed predicate (err->position: the byte); no such column.
+ * - HOLDALL_E_TYPE: values that cannot be compared with this constant.
+ * - HOLDALL_E_RANGE: a constant that the column cannot have; a row past the last. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_where(const holdall_table *table,
+                                   const char *predicate,
+                                   uint64_t *start,
+                                   uint64_t end,
+                                   uint64_t *rows,
+                                   size_t capacity,
+                                   size_t *count,
+                                   holdall_error *err);
+
 /* Opens the count rows start, start + step, ... of some columns as a read-only table that shares
  * the files. step may be negative. names, column_count: as for holdall_table_read_rows(). Rules
  * and errors as of holdall_array_slice(). */

@@ -137,6 +137,22 @@ public:
         const buffers to(*this, names, dsts...);
         return call(holdall_table_read_points, get(), rows.data(), rows.size(), to.count, to.names, to.dsts, to.sizes) == HOLDALL_OK;
     }
+    // Returns the numbers of the rows for which a predicate is true: see holdall_table_where(). Sets
+    // *intact, if given, to false if corrupt values were tested as zeros.
+    std::vector<std::uint64_t> where(const std::string &predicate, bool *intact = nullptr) const
+    {
+        std::vector<std::uint64_t> out, part(1 << 12);
+        bool all_intact = true;
+        for (std::uint64_t start = 0, end = row_count();;) {
+            std::size_t count = 0;
+            all_intact &= call(holdall_table_where, get(), predicate.c_str(), &start, end, part.data(), part.size(), &count) == HOLDALL_OK;
+            out.insert(out.end(), part.begin(), part.begin() + static_cast<std::ptrdiff_t>(count));
+            if (start == end)
+                break;
+        }
+        detail::report(intact, all_intact);
+        return out;
+    }
     // Returns for each row of a column 1 if it is null, otherwise 0; empty if the column has no nulls.
     std::vector<std::uint8_t> nulls(const std::string &column, slice rows = all) const
     {

@@ -278,12 +278,14 @@ impl Schunk {
     }
 
     /// Returns the content of a block of chunk `i`, without decoding the other blocks. A corrupt
-    /// block is an error, even if the options skip corrupt content.
-    pub fn read_block(&self, i: u64, block: usize) -> Result<Vec<u8>> {
+    /// block is an error, even if the options skip corrupt content; [`Integrity::Filled`] means that
+    /// other parts of the superchunk are corrupt.
+    pub fn read_block(&self, i: u64, block: usize) -> Result<(Vec<u8>, Integrity)> {
         let n = self.inner.block_len(i, block).map_err(Error)?;
         let mut content = alloc::zeroed(n).map_err(Error)?;
         let read = self.inner.read_block(i, block, &mut content);
-        read.map(|()| content).map_err(Error)
+        let integrity = read.map(Integrity::of).map_err(Error)?;
+        Ok((content, integrity))
     }
 
     /// Returns chunk `i` as stored, without its checksum, which is verified. A corrupt chunk is an
@@ -349,7 +351,7 @@ impl Schunk {
     /// schunk.insert_blocks(0, &[b"one", b"and another"])?;
     /// schunk.commit()?;
     /// assert_eq!(schunk.block_offsets(0)?, [0, 3, 14]);
-    /// assert_eq!(schunk.read_block(0, 1)?, b"and another");
+    /// assert_eq!(schunk.read_block(0, 1)?.0, b"and another");
     /// # std::fs::remove_file(path)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -14,7 +14,7 @@ use crate::arrow::export::ExportOptions;
 use crate::dtype::Dtype;
 use crate::options::Options as EngineOptions;
 use crate::superchunk::bloscpack::Mode;
-use crate::table::{self, Cells, Table as EngineTable, exclusive};
+use crate::table::{self, Cells, Predicate, Table as EngineTable, exclusive};
 use crate::watch::Watch;
 use std::iter;
 use std::ops::RangeBounds;
@@ -359,6 +359,29 @@ impl Table {
         let column = self.index_for(column, rows.len() as u64, dst.len())?;
         let read = self.inner.read_points(column, rows, dst);
         read.map(Integrity::of).map_err(Error)
+    }
+
+    /// Returns the numbers of the rows for which a predicate is true, in ascending order. It is a
+    /// condition of SQL, such as `dep_delay > 60 and carrier in ('UA', 'AA')`: see
+    /// `holdall_table_where` in the C header.
+    ///
+    /// It fails with [`Status::Argument`](crate::Status::Argument) if the predicate is malformed
+    /// ([`Error::position`] is the byte) or there is no such column, with
+    /// [`Status::Type`](crate::Status::Type) for values that cannot be compared, and with
+    /// [`Status::Range`](crate::Status::Range) for an integer or time that the column cannot have.
+    pub fn rows_where(
+        &self,
+        predicate: &str,
+        rows: impl RangeBounds<u64>,
+    ) -> Result<(Vec<u64>, Integrity)> {
+        let (first, n) = first_and_count(&rows, self.rows());
+        let selected = Predicate::parse(predicate)
+            .and_then(|p| {
+                self.inner
+                    .select(&p, first..first.saturating_add(n), usize::MAX)
+            })
+            .map_err(Error)?;
+        Ok((selected.rows, Integrity::of(selected.is_damaged)))
     }
 
     /// Returns for each row of a column whether it is null, or `None` if the column has no nulls. Only

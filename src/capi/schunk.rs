@@ -383,14 +383,12 @@ pub unsafe extern "C" fn holdall_schunk_read_chunk(
     })
 }
 
-/// Gets where the blocks of a chunk begin in its content. offsets: room for `capacity` numbers, or
-/// NULL to get only *count, the number of blocks. Block i has the bytes from offsets[i] to
-/// offsets[i+1], so *count + 1 numbers are stored. A chunk that is pending, or not stored, has the
-/// blocks in which it will be encoded.
+/// Gets where the blocks of a chunk begin in its content: block i has the bytes offsets[i] to
+/// offsets[i+1]. offsets: room for `capacity` numbers, or NULL to get only *count, the number of blocks.
 ///
 /// Returns:
 /// - HOLDALL_E_BUFFER: `capacity` is less than *count + 1.
-/// - HOLDALL_E_CHECKSUM, _FORMAT: it is corrupt, also with HOLDALL_OPT_SKIP_DAMAGED.
+/// - HOLDALL_E_CHECKSUM, _FORMAT: as holdall_schunk_read_raw().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_block_offsets(
@@ -424,11 +422,8 @@ pub unsafe extern "C" fn holdall_schunk_block_offsets(
     })
 }
 
-/// Reads the content of one block of a chunk, *n bytes, without decoding the others.
-///
-/// Returns:
-/// - HOLDALL_E_RANGE: no such chunk or block.
-/// - HOLDALL_E_CHECKSUM, _FORMAT: it is corrupt, also with HOLDALL_OPT_SKIP_DAMAGED.
+/// Reads one block of a chunk, *n bytes, without decoding the others. Returns as
+/// holdall_schunk_read_raw().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_read_block(
@@ -443,14 +438,15 @@ pub unsafe extern "C" fn holdall_schunk_read_block(
     guard_handle(borrow(schunk), err, |s| {
         let n = required(n, "n")?;
         *n = s.inner.block_len(chunk, block)?;
+        let mut skipped = false;
         if let Some(dst) = buffer(dst.cast(), dst_size)? {
             let have = dst.len();
             let dst = dst.get_mut(..*n).ok_or_else(|| {
                 fail!(Buffer, "block {block} has {n} bytes, the buffer has {have}").at(chunk)
             })?;
-            s.inner.read_block(chunk, block, dst)?;
+            skipped = s.inner.read_block(chunk, block, dst)?;
         }
-        Ok(HOLDALL_OK)
+        Ok(or_skipped(skipped))
     })
 }
 
@@ -496,8 +492,8 @@ pub unsafe extern "C" fn holdall_schunk_checksum(
     })
 }
 
-/// Appends src_size bytes of content; fills up the last chunk first, or adds one chunk to a frame
-/// of chunks of any length. After a failure holdall_schunk_nbytes() includes what was appended.
+/// Appends src_size bytes of content; fills up the last chunk first, unless chunks have any length.
+/// After a failure holdall_schunk_nbytes() includes what was appended.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_append(
@@ -517,9 +513,8 @@ pub unsafe extern "C" fn holdall_schunk_append(
 /// Returns:
 /// - HOLDALL_E_FORMAT: not one complete chunk.
 /// - HOLDALL_E_CODEC: a codec or filter that this library does not have.
-/// - HOLDALL_E_UNSUPPORTED: a Blosc2 chunk for Bloscpack, or a Blosc1 chunk for a frame; a chunk of
-///   blocks of one length for a frame of blocks of any length.
-/// - HOLDALL_E_STATE: the reverse.
+/// - HOLDALL_E_UNSUPPORTED: a Blosc2 chunk for Bloscpack, or a Blosc1 chunk for a frame.
+/// - HOLDALL_E_STATE, _UNSUPPORTED: blocks of any length beside those of one length, or the reverse.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_append_raw(
@@ -568,17 +563,15 @@ pub unsafe extern "C" fn holdall_schunk_insert(
     })
 }
 
-/// Inserts one chunk of `count` blocks of any length before chunk, or at the end if chunk is the
-/// number of chunks. Block i is data[offsets[i]] to data[offsets[i+1]]; offsets has count + 1
-/// ascending values and may start above 0. A frame without content becomes one of such blocks
-/// (readable from c-blosc2 3 on), as python-blosc2's BatchArray is. Filters are not applied to them.
-///
-/// Afterwards holdall_schunk_insert() and _append() add a chunk of one block, and
-/// holdall_schunk_write() and _truncate() retain where blocks begin.
+/// Inserts one chunk of `count` blocks before chunk, or at the end. Block i is data[offsets[i]] to
+/// data[offsets[i+1]], not empty and without filters. An empty frame gets blocks of any length, as
+/// BatchArray of python-blosc2 (whose attribute with lengths stays as it is): then
+/// holdall_schunk_insert() and _append() add a chunk of one block, _write() and _truncate() retain
+/// blocks.
 ///
 /// Returns:
-/// - HOLDALL_E_ARGUMENT: offsets do not ascend; no block, or an empty one; 2 GiB or more.
-/// - HOLDALL_E_STATE: a frame with content in blocks of one length.
+/// - HOLDALL_E_ARGUMENT: no block; an empty one; offsets do not ascend; 2 GiB or more.
+/// - HOLDALL_E_STATE: there are blocks of one length.
 /// - HOLDALL_E_UNSUPPORTED: a Bloscpack file.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -592,16 +585,18 @@ pub unsafe extern "C" fn holdall_schunk_insert_blocks(
 ) -> holdall_status {
     guard_change(borrow_mut(schunk), err, |s| {
         let (data, offsets) = concatenated(data, offsets, count, "blocks")?;
-        let mut blocks = alloc::with_capacity(count)?;
-        for (i, ends) in offsets.windows(2).enumerate() {
-            let block = match ends {
-                [begin, end] => data.get(*begin as usize..*end as usize),
-                _ => None,
-            };
-            blocks.push(block.ok_or_else(|| {
-                fail!(Argument, "offsets[{}] is smaller than offsets[{i}]", i + 1)
-            })?);
+        if let Some(i) = offsets.windows(2).position(|ends| !ends.is_sorted()) {
+            return Err(fail!(
+                Argument,
+                "offsets[{}] is smaller than offsets[{i}]",
+                i + 1
+            ));
         }
+        let mut blocks = alloc::with_capacity(count)?;
+        blocks.extend(offsets.windows(2).filter_map(|ends| match ends {
+            [begin, end] => data.get(*begin as usize..*end as usize),
+            _ => None,
+        }));
         s.inner.insert_blocks(chunk, &blocks)
     })
 }

@@ -19,7 +19,7 @@ use crate::options::Options;
 use crate::progress::{Progress, Step, measured};
 use crate::store::{NodeLocation, StoreHandle};
 use crate::superchunk::bloscpack::Mode;
-use crate::table::{self, Cells, Table};
+use crate::table::{self, Cells, Predicate, Table};
 use crate::watch::{Reopen, Watch, reopened};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;
@@ -534,6 +534,47 @@ pub unsafe extern "C" fn holdall_table_read_points(
         Requested::new(table, column_count, names, dsts, dst_sizes)?
             .read_each(|column, dst| table.read_points(column, rows, dst))
             .map(or_skipped)
+    })
+}
+
+/// Finds the rows from *start to end for which a predicate is true: stores at most `capacity` numbers
+/// in rows, ascending. *start becomes the first row that was not tested.
+/// - predicate, as in SQL: `delay > 60 and not (carrier in ('UA', 'AA') or "x y" is null)`. Tests: = <>
+///   < <= > >=, between A and B, starts_with(name, 'A'), contains(name, 'A'), a Boolean alone.
+///   Constants: numbers, nan, inf, true, 'texts', 'times' (2013-01-31T05:30:00.5).
+/// - As in DuckDB, comparisons with null are neither true nor false, NaN is the greatest number, texts
+///   compare by bytes of UTF-8. For floats, constants are rounded.
+///
+/// Returns:
+/// - HOLDALL_DAMAGED: corrupt values were tested as zeros.
+/// - HOLDALL_E_ARGUMENT: a malformed predicate (err->position: the byte); no such column.
+/// - HOLDALL_E_TYPE: values that cannot be compared with this constant.
+/// - HOLDALL_E_RANGE: a constant that the column cannot have; a row past the last.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_where(
+    table: *const holdall_table,
+    predicate: *const c_char,
+    start: *mut u64,
+    end: u64,
+    rows: *mut u64,
+    capacity: usize,
+    count: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(table), err, |t| {
+        let (start, count) = (required(start, "start")?, required(count, "count")?);
+        *count = 0;
+        let predicate = Predicate::parse(utf8(predicate, "predicate")?)?;
+        if capacity == 0 && *start < end {
+            return Err(fail!(Argument, "capacity is 0 (expected 1 or more)"));
+        }
+        check_room(rows, capacity, "rows")?;
+        let selected = t.inner.select(&predicate, *start..end, capacity)?;
+        let found = filled(rows, selected.rows.len(), 0, "rows")?;
+        found.copy_from_slice(&selected.rows);
+        (*start, *count) = (selected.next, selected.rows.len());
+        Ok(or_skipped(selected.is_damaged))
     })
 }
 

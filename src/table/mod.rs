@@ -12,6 +12,7 @@ mod copy;
 mod ctable;
 mod meta_files;
 mod nulls;
+mod predicate;
 mod read;
 mod repair;
 mod splits;
@@ -25,6 +26,7 @@ pub use cells::Cells;
 pub use ctable::schema as ctable_schema;
 pub use ctable::{LongKind, long_entry};
 pub use nulls::NullRule;
+pub use predicate::Predicate;
 pub use repair::repair;
 #[cfg(any(test, feature = "internals"))]
 pub use repair::{Repaired, repair_at};

@@ -110,6 +110,7 @@ fn functions_that_can_fail_do() {
             holdall_table_splits(no(), no(), no(), no(), no(), no(), no()),
             holdall_table_read_rows(no(), no(), no(), no(), no(), no(), no(), no(), no()),
             holdall_table_read_points(no(), no(), no(), no(), no(), no(), no(), no()),
+            holdall_table_where(no(), no(), no(), no(), no(), no(), no(), no()),
             holdall_table_slice(no(), no(), no(), no(), no(), no(), no(), no()),
             holdall_table_copy(no(), no(), no(), no(), no(), no()),
             holdall_table_meta_file_names(no(), no(), no(), no(), no()),

@@ -33,6 +33,15 @@ class Cat(Tables):
             b'name,n,x,ok\nann,1,0.5,true\nbob,-2,NaN,false\n"c, d",3,1e+300,true\n',
         )
 
+    def test_rows_are_selected_by_a_condition(self):
+        condition = "n > 0 and (not ok = false or name = 'bob') and x <= 0.5"
+        self.assertEqual(
+            self.rows("t", "--columns", "name,n", "--where", condition), [["name", "n"], ["ann", "1"]]
+        )
+        self.assertEqual([r["n"] for r in self.objects("t", "--where", "starts_with(name, 'c')")], [3])
+        self.assertIn("at ^ in: n >^", self.fails("cat", "t", "--where", "n >")[0])
+        self.assertIn("no column", self.fails("cat", "t", "--where", "z = 1")[0])
+
     def test_rows_and_columns_can_be_selected(self):
         self.assertEqual(
             self.rows("t", "--rows", "::-2", "--columns", "n,name"),

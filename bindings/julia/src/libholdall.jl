@@ -495,6 +495,9 @@ holdall_table_read_nulls(table, column, start, count, nulls, err) =
 holdall_table_read_points(table, rows, n, column_count, names, dsts, dst_sizes, err) =
     @ccall libholdall.holdall_table_read_points(table::Ptr{holdall_table}, rows::Ptr{UInt64}, n::Csize_t, column_count::UInt32, names::Ptr{Ptr{UInt8}}, dsts::Ptr{Ptr{Cvoid}}, dst_sizes::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
 
+holdall_table_where(table, predicate, start, end, rows, capacity, count, err) =
+    @ccall libholdall.holdall_table_where(table::Ptr{holdall_table}, predicate::Cstring, start::Ptr{UInt64}, end::UInt64, rows::Ptr{UInt64}, capacity::Csize_t, count::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
 holdall_table_slice(table, start, count, step, column_count, names, out, err) =
     @ccall libholdall.holdall_table_slice(table::Ptr{holdall_table}, start::UInt64, count::UInt64, step::Int64, column_count::UInt32, names::Ptr{Ptr{UInt8}}, out::Ptr{Ptr{holdall_table}}, err::Ptr{holdall_error})::Int32
 
@@ -582,6 +585,12 @@ holdall_schunk_read(schunk, start, dst, dst_size, err) =
 holdall_schunk_read_chunk(schunk, chunk, dst, dst_size, n, err) =
     @ccall libholdall.holdall_schunk_read_chunk(schunk::Ptr{holdall_schunk}, chunk::UInt64, dst::Ptr{Cvoid}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
 
+holdall_schunk_block_offsets(schunk, chunk, offsets, capacity, count, err) =
+    @ccall libholdall.holdall_schunk_block_offsets(schunk::Ptr{holdall_schunk}, chunk::UInt64, offsets::Ptr{UInt64}, capacity::Csize_t, count::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
+holdall_schunk_read_block(schunk, chunk, block, dst, dst_size, n, err) =
+    @ccall libholdall.holdall_schunk_read_block(schunk::Ptr{holdall_schunk}, chunk::UInt64, block::Csize_t, dst::Ptr{Cvoid}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
+
 holdall_schunk_read_raw(schunk, chunk, dst, dst_size, n, err) =
     @ccall libholdall.holdall_schunk_read_raw(schunk::Ptr{holdall_schunk}, chunk::UInt64, dst::Ptr{Cvoid}, dst_size::Csize_t, n::Ptr{Csize_t}, err::Ptr{holdall_error})::Int32
 
@@ -599,6 +608,9 @@ holdall_schunk_write(schunk, start, src, src_size, err) =
 
 holdall_schunk_insert(schunk, chunk, src, src_size, err) =
     @ccall libholdall.holdall_schunk_insert(schunk::Ptr{holdall_schunk}, chunk::UInt64, src::Ptr{Cvoid}, src_size::Csize_t, err::Ptr{holdall_error})::Int32
+
+holdall_schunk_insert_blocks(schunk, chunk, data, offsets, count, err) =
+    @ccall libholdall.holdall_schunk_insert_blocks(schunk::Ptr{holdall_schunk}, chunk::UInt64, data::Ptr{Cvoid}, offsets::Ptr{UInt64}, count::Csize_t, err::Ptr{holdall_error})::Int32
 
 holdall_schunk_remove(schunk, chunk, err) =
     @ccall libholdall.holdall_schunk_remove(schunk::Ptr{holdall_schunk}, chunk::UInt64, err::Ptr{holdall_error})::Int32

@@ -118,7 +118,7 @@ function read_block(s::Schunk, i, k)
     n = Ref{Csize_t}(0)
     check(holdall_schunk_read_block, s.handle, i - 1, k - 1, C_NULL, 0, n)
     bytes = Vector{UInt8}(undef, n[])
-    check(holdall_schunk_read_block, s.handle, i - 1, k - 1, room(bytes), length(bytes), n)
+    warn_damaged(check(holdall_schunk_read_block, s.handle, i - 1, k - 1, room(bytes), length(bytes), n))
     return bytes
 end
 

@@ -157,6 +157,24 @@ function read_rows(t::Table, rows::AbstractVector{<:Integer}; columns = keys(t))
 end
 
 """
+    rows_where(table, predicate)
+
+Returns the numbers of the rows, from 1, for which a predicate is true. It is a condition of SQL, such
+as `"delay > 60 and carrier in ('UA', 'AA')"`: see `holdall_table_where` in the C header.
+"""
+function rows_where(t::Table, predicate)
+    rows = Int[]
+    part = Vector{UInt64}(undef, 4096)
+    start, n = Ref{UInt64}(0), Ref{Csize_t}(0)
+    while true
+        room = (part, length(part), n)
+        warn_damaged(check(holdall_table_where, t.handle, predicate, start, length(t), room...))
+        append!(rows, Int.(part[1:n[]]) .+ 1)
+        start[] == length(t) && return rows
+    end
+end
+
+"""
     append!(table, rows)
 
 Appends rows. `rows` has the new items of every column by name. Those of a column of dtype "T" are

@@ -140,6 +140,8 @@ mktempdir() do folder
         @test Tables.istable(t)
         @test Tables.columntable(t) == (key = Int32[1, 2], value = [0.5, 1.5])
         @test read_rows(t, 1:2) == (key = Int32[1, 2], value = [0.5, 1.5])
+        @test rows_where(t, "value > 1 and key in (1, 2)") == [2]
+        @test_throws HoldallError rows_where(t, "value >")
         @test read_rows(t, [2, 1, 2]; columns = [:value]) == (value = [1.5, 0.5, 1.5],)
         @test_throws KeyError t[:none]
         copy_to(t, joinpath(folder, "copy"); format = :blz_rfc)

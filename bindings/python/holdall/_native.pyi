@@ -613,9 +613,10 @@ class Schunk:
     _version: Any
 
     def append(self, data: HasBuffer) -> None:
-        """Appends content: bytes, or an object with a buffer. Fills up the last chunk first.
+        """Appends content: bytes, or an object with a buffer. Fills up the last chunk first, or adds
+        one chunk to a frame of chunks of any length.
 
-        >>> schunk.append(b"more")
+            >>> schunk.append(b"more")
         """
 
     def append_raw(self, chunk: HasBuffer) -> Any:
@@ -667,6 +668,20 @@ class Schunk:
             >>> schunk.insert(0, b"a new first chunk")
         """
 
+    def insert_blocks(self, chunk: int, blocks: Any) -> Any:
+        """Inserts one chunk of blocks before a chunk, or at the end for the number of chunks.
+
+        blocks: bytes, or objects with a buffer, of any length but 0. A frame without content becomes
+        one of such blocks (readable from c-blosc2 3 on), as a BatchArray of python-blosc2 is. Then
+        insert() and append() add a chunk of one block; write() and truncate() retain where blocks
+        begin. Raises StateError for a frame with content in blocks of one length, UnsupportedError
+        for a Bloscpack file.
+
+            >>> with holdall.Schunk.create("texts.b2frame", format="b2frame") as schunk:
+            ...     schunk.insert_blocks(0, [b"one", b"and another"])
+            ...     schunk.commit()
+        """
+
     @property
     def raw_attrs(self) -> dict[str, bytes]:
         """The attributes as stored, a dict of bytes.
@@ -683,6 +698,22 @@ class Schunk:
 
             >>> holdall.Schunk("data.blp").read(0, 4)
             b'head'
+        """
+
+    def read_block(self, chunk: int, block: Any) -> Any:
+        """Returns the content of one block of a chunk, without decoding the others.
+
+        Raises RangeError if there is no such chunk or block.
+
+            >>> schunk.read_block(0, 1)
+            b'and another'
+        """
+
+    def read_blocks(self, chunk: int) -> Any:
+        """Returns the content of the blocks of a chunk, a list of bytes.
+
+        >>> schunk.read_blocks(0)
+        [b'one', b'and another']
         """
 
     def read_chunk(self, chunk: int) -> bytes:
@@ -916,6 +947,7 @@ class Table:
     _set_meta_file: Any
     _slice: Any
     _version: Any
+    _where: Any
     _write: Any
 
     def close(self) -> None:

@@ -182,6 +182,22 @@ class Table(Pickled, _native.Table):
         """
         return self._read_points([operator.index(i) for i in rows], self._names_of(columns))
 
+    def where(self, predicate: str) -> np.ndarray:
+        """Returns the numbers of the rows for which a predicate is true, in ascending order.
+
+        predicate: a condition of SQL, such as "delay > 60 and carrier in ('UA', 'AA')", with names
+        of columns, numbers, texts and times in single quotes, true, false; = <> < <= > >=, between,
+        in, is null, and, or, not; starts_with(column, 'A'), contains(column, 'A'). As in DuckDB, a
+        comparison with a null is neither true nor false, and NaN is greater than other numbers.
+        Raises ArgumentError for a malformed predicate or a column that does not exist, TypeError for
+        values that cannot be compared, RangeError for an integer or time that the column cannot
+        have.
+
+            >>> table.read_points(table.where("price < 9 and code = 'JFK'"))
+            {'price': array([8.]), 'code': array([b'JFK'], dtype='|S3')}
+        """
+        return np.frombuffer(self._where(predicate), dtype=np.uint64)
+
     def nulls(self, column: str, start: int = 0, stop: int | None = None) -> np.ndarray | None:
         """Returns for each row of a column whether it is null; None if the column has no nulls.
 

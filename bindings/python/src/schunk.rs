@@ -311,7 +311,9 @@ impl Schunk {
             let read = || schunk.read_block(chunk, block);
             self.open.callbacks.call(py, read)
         };
-        Ok(PyBytes::new(py, &self.open.read(py, read)?))
+        let (block, integrity) = self.open.read(py, read)?;
+        warn_damaged(py, integrity)?;
+        Ok(PyBytes::new(py, &block))
     }
 
     /// Returns a chunk as it is stored.

@@ -369,6 +369,19 @@ impl Table {
         self.open.read(py, read)
     }
 
+    /// Returns the numbers of the rows for which a predicate is true, for the Python class.
+    fn _where<'py>(&self, py: Python<'py>, predicate: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let read = |table: &holdall::Table| {
+            self.open
+                .callbacks
+                .call(py, || table.rows_where(predicate, ..))
+        };
+        let (rows, integrity) = self.open.read(py, read)?;
+        warn_damaged(py, integrity)?;
+        let bytes: Vec<u8> = rows.iter().flat_map(|row| row.to_ne_bytes()).collect();
+        Ok(PyBytes::new(py, &bytes))
+    }
+
     fn _read_points<'py>(
         &self,
         py: Python<'py>,

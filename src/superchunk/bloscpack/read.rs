@@ -138,9 +138,10 @@ impl Bloscpack {
         self.with_parsed(i, |chunk, source| chunk.block_len(source, block))
     }
 
-    /// Reads a block of chunk `i` into `dst`, which must have its length.
-    pub fn read_block(&self, i: u64, block: usize, dst: &mut [u8]) -> Result<()> {
-        self.with_parsed(i, |chunk, source| chunk.read_block(source, block, dst))
+    /// Reads a block of chunk `i` into `dst`, which must have its length. Returns false.
+    pub fn read_block(&self, i: u64, block: usize, dst: &mut [u8]) -> Result<bool> {
+        self.with_parsed(i, |chunk, source| chunk.read_block(source, block, dst))?;
+        Ok(false)
     }
 
     /// Like [`Bloscpack::with_raw`], with the parsed chunk.

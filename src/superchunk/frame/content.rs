@@ -143,9 +143,11 @@ impl Frame {
         self.with_stored(i, |chunk, source| chunk.block_len(source, block))
     }
 
-    /// Reads a block of chunk `i` into `dst`, which must have its length.
-    pub fn read_block(&self, i: u64, block: usize, dst: &mut [u8]) -> Result<()> {
-        self.with_stored(i, |chunk, source| chunk.read_block(source, block, dst))
+    /// Reads a block of chunk `i` into `dst`, which must have its length. Returns
+    /// [`Frame::has_corruption`].
+    pub fn read_block(&self, i: u64, block: usize, dst: &mut [u8]) -> Result<bool> {
+        self.with_stored(i, |chunk, source| chunk.read_block(source, block, dst))?;
+        Ok(self.has_corruption())
     }
 
     /// Returns the content bytes, the stored bytes (0 if the chunk is pending or not stored) and

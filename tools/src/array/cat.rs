@@ -11,7 +11,7 @@ use crate::file_name::FileName;
 use crate::output::{self, Output};
 use crate::superchunk::source::Damage;
 use crate::{failure, options, rows, usage};
-use holdall::Array;
+use holdall::{Array, Integrity};
 
 /// The header of a .npy file of an array, or of listed rows. `stored`: in the stored order.
 pub fn header(array: &Array, rows: Option<&[u64]>, stored: bool) -> Vec<u8> {
@@ -94,7 +94,13 @@ pub fn run(args: &Cat) -> Result<Exit> {
     let is_table = content.table().is_some();
     refuse_terminal(args, is_table)?;
     let (slice, rows) = (args.select.slice.as_ref(), args.select.rows.as_ref());
-    let (content, list) = content.select(path, slice, rows)?;
+    let (content, mut list) = content.select(path, slice, rows)?;
+    if let Some(condition) = &args.condition {
+        let table = content.table().ok_or_else(|| failure!("{path}: --where is for tables"))?;
+        let (rows, integrity) = table.rows_where(condition, ..).map_err(library(path))?;
+        damage.found |= integrity != Integrity::Intact;
+        list = Some(rows);
+    }
     let list = list.as_deref();
     let is_csv = match args.print.to {
         None => is_table,

@@ -75,6 +75,11 @@ pub struct Sample {
 impl Excerpt {
     /// The call of `cat` for all of it.
     pub fn cat(&self) -> Cat {
-        Cat { print: self.print.clone(), select: Select::default(), order: Order::default() }
+        Cat {
+            print: self.print.clone(),
+            select: Select::default(),
+            condition: None,
+            order: Order::default(),
+        }
     }
 }
