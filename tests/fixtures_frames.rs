@@ -331,9 +331,8 @@ fn blocks_of_variable_length_are_read() {
             true
         });
         assert_eq!((counts.unwrap()[1], corrupt), (0, 0));
-        // they are not changed
-        let refused = open(Mode::Append).err().unwrap();
-        assert_eq!(refused.status, Status::Unsupported);
+        // without a change, a writer and a repair change nothing
+        drop(open(Mode::Append).unwrap());
         frame::repair(path.as_os_str(), &none).unwrap();
         assert!(fs::read(&path).unwrap() == bytes, "{name} was changed");
         fs::remove_file(&path).unwrap();

@@ -553,6 +553,8 @@ def tables(f, k, path):
     same((c_.raw, b_.raw), (b"\1\2", f64(3, 5)))
     f.ok("table_read_points", t, u64(1, 0), 2, 1, (c.c_char_p * 1)(b"b"), (c.c_void_p * 1)(c.addressof(b_)), (c.c_size_t * 1)(16))
     same(b_.raw, f64(5, 3))
+    start, found = u64(0), u64(9, 9)
+    same((f.ok("table_where", t, b"b > 3", start, 2, found, 2, OUT), start[:], found[:]), (1, [2], [1, 9]))
     firsts, counts, sizes = u64(9), u64(9), u64(9)
     same((f.ok("table_splits", t, 1, firsts, counts, sizes, OUT), firsts[:], counts[:]), (1, [0], [2]))
     same((f.ok("array_splits", f.get("table_column", t, 1), 1, firsts, counts, sizes, OUT), firsts[:], counts[:]), (1, [0], [2]))

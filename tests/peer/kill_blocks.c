@@ -31,7 +31,9 @@ int main(int argc, char **argv)
         return 2;
     holdall_options *o = holdall_options_new();
     set(o, HOLDALL_OPT_DURABILITY, argv[5]);
-    if (access(argv[1], F_OK) == 0) {
+    char file[4096];
+    snprintf(file, sizeof file, "%s%s", argv[1], atoi(argv[2]) ? "/chunks.b2frame" : "");
+    if (access(file, F_OK) == 0) {
         check(holdall_schunk_open(argv[1], HOLDALL_APPEND, o, &s, &err), "open");
     } else {
         set(o, HOLDALL_OPT_SPARSE, argv[2]);

@@ -165,12 +165,12 @@ as `"delay > 60 and carrier in ('UA', 'AA')"`: see `holdall_table_where` in the 
 function rows_where(t::Table, predicate)
     rows = Int[]
     part = Vector{UInt64}(undef, 4096)
-    start, n = Ref{UInt64}(0), Ref{Csize_t}(0)
+    start, n, stop = Ref{UInt64}(0), Ref{Csize_t}(0), length(t)
     while true
-        room = (part, length(part), n)
-        warn_damaged(check(holdall_table_where, t.handle, predicate, start, length(t), room...))
+        found = check(holdall_table_where, t.handle, predicate, start, stop, part, 4096, n)
+        warn_damaged(found)
         append!(rows, Int.(part[1:n[]]) .+ 1)
-        start[] == length(t) && return rows
+        start[] == stop && return rows
     end
 end
 

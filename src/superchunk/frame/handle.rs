@@ -337,6 +337,11 @@ impl Frame {
         self.writer()?.append_raw(bytes)
     }
 
+    /// Allows chunks of any length.
+    pub fn set_variable_chunks(&mut self) -> Result<()> {
+        self.writer()?.allow_variable_length()
+    }
+
     /// Makes a frame without content one of chunks and blocks of variable length.
     pub fn set_variable_blocks(&mut self) -> Result<()> {
         self.writer()?.set_variable_blocks()

@@ -13,7 +13,7 @@ use super::commit_part::part_of;
 use super::index_catalog::IndexCatalog;
 use super::null_mask::SharedMask;
 use super::row_map::RowMap;
-use super::schema::{self, Field, Nulls, Values, path_of};
+use super::schema::{self, Field, Nulls, TextForm, Values, path_of};
 use super::schema_edit;
 use super::text_column::{self, ColumnFiles};
 use super::valid_rows::ValidRows;
@@ -277,7 +277,11 @@ impl CTableWriter {
             let new = NewFrame { params, ..*new };
             let name = file(suffix, Extension::Batches);
             let mut frame = Frame::create_member(session, &name, &new, &own)?;
-            frame.set_variable_blocks()?;
+            match form {
+                // a chunk is one value, not blocks of several
+                TextForm::Objects(_) => frame.set_variable_chunks()?,
+                _ => frame.set_variable_blocks()?,
+            }
             Ok(frame)
         };
         let files = ColumnFiles {
