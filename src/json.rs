@@ -49,6 +49,17 @@ impl Value {
         }
     }
 
+    /// Like [`Value::get`], for a change.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
+        match self {
+            Value::Object(items) => {
+                let found = items.iter_mut().rev().find(|(k, _)| k == key);
+                found.map(|(_, v)| v)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the string, if the value is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {

@@ -109,6 +109,7 @@ mod engine {
     pub mod io;
     pub mod json;
     pub mod msgpack;
+    pub(crate) mod offsets;
     pub mod options;
     pub(crate) mod os;
     pub(crate) mod panics;

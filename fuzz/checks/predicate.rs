@@ -1,6 +1,6 @@
-//! Any bytes as a predicate, and as rows of a table on which it is tested. Each row is selected, or the
-//! negation selects it, or neither does because of nulls; a call for a few rows at a time selects the
-//! same.
+//! Any bytes as a predicate, and as rows of a table on which it is tested. Each row is selected, or
+//! the negation selects it, or neither does because of nulls; a call for a few rows at a time
+//! selects the same.
 use holdall::dtype::Dtype;
 use holdall::error::Status;
 use holdall::format::Format;

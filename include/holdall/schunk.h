@@ -163,8 +163,8 @@ holdall_status holdall_schunk_block_offsets(const holdall_schunk *schunk,
                                             size_t *count,
                                             holdall_error *err);
 
-/* Reads one block of a chunk, *n bytes, without decoding the others. Returns as
- * holdall_schunk_read_raw(). */
+/* Reads one block of a chunk, *n bytes. Returns as holdall_schunk_read_raw(), or HOLDALL_DAMAGED
+ * for corruption elsewhere. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_schunk_read_block(const holdall_schunk *schunk,
                                          uint64_t chunk,

@@ -278,8 +278,8 @@ impl Schunk {
     }
 
     /// Returns the content of a block of chunk `i`, without decoding the other blocks. A corrupt
-    /// block is an error, even if the options skip corrupt content; [`Integrity::Filled`] means that
-    /// other parts of the superchunk are corrupt.
+    /// block is an error, even if the options skip corrupt content; [`Integrity::Filled`] means
+    /// that other parts of the superchunk are corrupt.
     pub fn read_block(&self, i: u64, block: usize) -> Result<(Vec<u8>, Integrity)> {
         let n = self.inner.block_len(i, block).map_err(Error)?;
         let mut content = alloc::zeroed(n).map_err(Error)?;
@@ -308,8 +308,8 @@ impl Schunk {
         Ok((value, Integrity::of(filled)))
     }
 
-    /// Appends content. It fills up the last chunk first, or adds one chunk to a frame of chunks of any
-    /// length.
+    /// Appends content. It fills up the last chunk first, or adds one chunk to a frame of chunks of
+    /// any length.
     pub fn append(&mut self, src: &[u8]) -> Result<()> {
         self.inner.append(src).map_err(Error)
     }
@@ -333,15 +333,16 @@ impl Schunk {
         self.inner.insert(i, src).map_err(Error)
     }
 
-    /// Inserts a chunk of these blocks, of any length but 0, before chunk `i`. A frame without content
-    /// becomes one of such blocks (readable from c-blosc2 3 on), as python-blosc2's `BatchArray` is.
-    /// Filters are not applied to them.
+    /// Inserts a chunk of these blocks, of any length but 0, before chunk `i`. A frame without
+    /// content becomes one of such blocks (readable from c-blosc2 3 on), as python-blosc2's
+    /// `BatchArray` is. Filters are not applied to them.
     ///
     /// Afterwards [`Schunk::insert_chunk`] and [`Schunk::append`] add a chunk of one block, and
     /// [`Schunk::write`] and [`Schunk::truncate`] retain where blocks begin.
     ///
-    /// It fails with [`Status::State`](crate::Status::State) if a frame has content in blocks of one
-    /// length, and with [`Status::Unsupported`](crate::Status::Unsupported) for a Bloscpack file.
+    /// It fails with [`Status::State`](crate::Status::State) if a frame has content in blocks of
+    /// one length, and with [`Status::Unsupported`](crate::Status::Unsupported) for a Bloscpack
+    /// file.
     ///
     /// ```
     /// # use holdall::{Format, Options, Schunk};

@@ -5,6 +5,7 @@
 use super::codec::{Encoder, Encoding};
 use crate::alloc;
 use crate::error::Result;
+use crate::offsets::span;
 use crate::parallel::ordered::{self, ConsumerThread};
 use crate::progress::{Step, advance};
 use crate::slice::SliceExt;
@@ -175,13 +176,6 @@ impl Encoders {
         advance(Step::Encode, span(data, offsets).len())?;
         Ok(e)
     }
-}
-
-/// Returns the bytes between the first and the last of these offsets.
-pub fn span<'a>(data: &'a [u8], offsets: &[u64]) -> &'a [u8] {
-    let ends = offsets.first().zip(offsets.last());
-    ends.and_then(|(&a, &b)| data.get(a as usize..b as usize))
-        .unwrap_or_default()
 }
 
 /// Splits offsets into pieces that overlap by one.

@@ -5,10 +5,9 @@
 
 use super::codec::{Codec, Encoding};
 use super::dictionary::MAX_DICTIONARY;
-use super::encode_queue::span;
-use super::writer::check_offsets;
 use crate::alloc;
 use crate::error::{Error, Result, fail};
+use crate::offsets::{check_offsets, span};
 use crate::parallel;
 use crate::zdict::{MIN_DICTIONARY, Samples};
 use std::sync::Arc;

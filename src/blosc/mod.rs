@@ -71,6 +71,16 @@ impl Codec {
         Codec::Zstd,
     ];
 
+    /// The codecs of chunks for c-blosc2.
+    #[cfg(test)]
+    pub const FOR_BLOSC2: [Codec; 5] = [
+        Codec::BloscLz,
+        Codec::Lz4,
+        Codec::Lz4Hc,
+        Codec::Zlib,
+        Codec::Zstd,
+    ];
+
     /// Returns the number of the codec in the APIs of both families and in Blosc2 frames.
     pub fn number(self) -> u8 {
         self as u8

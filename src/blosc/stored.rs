@@ -401,8 +401,8 @@ impl StoredChunk {
         }
     }
 
-    /// Returns where each block begins in the content, and where the last one ends, in at most `limit`
-    /// bytes.
+    /// Returns where each block begins in the content, and where the last one ends, in at most
+    /// `limit` bytes.
     pub fn block_offsets(&self, source: &dyn StoredBytes, limit: u64) -> Result<Vec<usize>> {
         let h = &self.header;
         if let Some((_, blocks)) = self.variable_blocks() {

@@ -428,13 +428,7 @@ fn special_chunks() {
 
 #[test]
 fn a_chunk_of_zeros_is_only_a_header() {
-    for codec in [
-        Codec::BloscLz,
-        Codec::Lz4,
-        Codec::Lz4Hc,
-        Codec::Zlib,
-        Codec::Zstd,
-    ] {
+    for codec in Codec::FOR_BLOSC2 {
         for filters in pipelines(Target::Blosc2, 8) {
             let p = Params {
                 filters,

@@ -296,13 +296,7 @@ mod tests {
             .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
             .collect();
         let zeros = [0; 500];
-        for codec in [
-            Codec::BloscLz,
-            Codec::Lz4,
-            Codec::Lz4Hc,
-            Codec::Zlib,
-            Codec::Zstd,
-        ] {
+        for codec in Codec::FOR_BLOSC2 {
             for (level, typesize) in [(0, 1), (1, 4), (5, 1), (5, 9), (9, 300)] {
                 let params = Params {
                     dictionary: codec.uses_dictionaries(),
@@ -450,14 +444,7 @@ mod tests {
 
     #[test]
     fn short_chunks_have_their_codec() {
-        let codecs = [
-            Codec::BloscLz,
-            Codec::Lz4,
-            Codec::Lz4Hc,
-            Codec::Zlib,
-            Codec::Zstd,
-        ];
-        for codec in codecs {
+        for codec in Codec::FOR_BLOSC2 {
             for (n, level) in (1..70).flat_map(|n| [(n, 0), (n, 1), (n, 9)]) {
                 let params = Params::new(Target::Blosc2, codec, level, 8);
                 let block = vec![7; n];

@@ -13,6 +13,7 @@ use crate::alloc;
 use crate::blosc::StoredCodec;
 use crate::error::{Result, fail};
 use crate::format::{Format, Kind};
+use crate::offsets::{check_offsets, span};
 use crate::options::Options;
 use crate::repair::reading;
 use crate::store::{self, NodeLocation};
@@ -20,6 +21,7 @@ use crate::superchunk::any::{Superchunk, SuperchunkFormat};
 use crate::superchunk::bloscpack::{Destination, Mode};
 use crate::watch::{Reopen, Watch, reopened};
 use std::ffi::{CString, OsStr, OsString, c_char, c_void};
+use std::fmt;
 use std::sync::atomic::AtomicBool;
 
 /// An open superchunk: a sequence of bytes, the content, in compressed chunks numbered from 0.
@@ -348,6 +350,33 @@ pub unsafe extern "C" fn holdall_schunk_read(
     })
 }
 
+/// Reads a part of a chunk, all `size` bytes of it, into the caller's buffer, and stores the size
+/// in `n`; if the buffer is NULL, only the size. Returns as holdall_schunk_read(). `what`: the name
+/// of the part for messages.
+fn read_sized(
+    chunk: u64,
+    what: fmt::Arguments<'_>,
+    size: usize,
+    (dst, dst_size): (*mut c_void, usize),
+    n: &mut usize,
+    read: impl FnOnce(&mut [u8]) -> Result<bool>,
+) -> Result<holdall_status> {
+    let skipped = match buffer(dst.cast(), dst_size)? {
+        Some(dst) => {
+            let have = dst.len();
+            let Some(dst) = dst.get_mut(..size) else {
+                *n = size;
+                let e = fail!(Buffer, "{what} has {size} bytes, the buffer has {have}");
+                return Err(e.at(chunk));
+            };
+            read(dst)?
+        }
+        None => false,
+    };
+    *n = size;
+    Ok(or_skipped(skipped))
+}
+
 /// Reads the content of a chunk into dst; *n is its size in bytes. Returns as
 /// holdall_schunk_read().
 #[unsafe(no_mangle)]
@@ -363,28 +392,21 @@ pub unsafe extern "C" fn holdall_schunk_read_chunk(
     guard_handle(borrow(schunk), err, |s| {
         let n = required(n, "n")?;
         let size = s.inner.chunk_nbytes(chunk)?;
-        let skipped = match buffer(dst.cast(), dst_size)? {
-            Some(dst) => {
-                let have = dst.len();
-                let Some(dst) = dst.get_mut(..size) else {
-                    *n = size;
-                    return Err(fail!(
-                        Buffer,
-                        "chunk {chunk} has {size} bytes, the buffer has {have}"
-                    )
-                    .at(chunk));
-                };
-                s.inner.read_chunk(chunk, dst)?
-            }
-            None => false,
-        };
-        *n = size;
-        Ok(or_skipped(skipped))
+        let read = |dst: &mut [u8]| s.inner.read_chunk(chunk, dst);
+        read_sized(
+            chunk,
+            format_args!("chunk {chunk}"),
+            size,
+            (dst, dst_size),
+            n,
+            read,
+        )
     })
 }
 
 /// Gets where the blocks of a chunk begin in its content: block i has the bytes offsets[i] to
-/// offsets[i+1]. offsets: room for `capacity` numbers, or NULL to get only *count, the number of blocks.
+/// offsets[i+1]. offsets: room for `capacity` numbers, or NULL to get only *count, the number of
+/// blocks.
 ///
 /// Returns:
 /// - HOLDALL_E_BUFFER: `capacity` is less than *count + 1.
@@ -422,8 +444,8 @@ pub unsafe extern "C" fn holdall_schunk_block_offsets(
     })
 }
 
-/// Reads one block of a chunk, *n bytes, without decoding the others. Returns as
-/// holdall_schunk_read_raw().
+/// Reads one block of a chunk, *n bytes. Returns as holdall_schunk_read_raw(), or HOLDALL_DAMAGED
+/// for corruption elsewhere.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_read_block(
@@ -437,16 +459,16 @@ pub unsafe extern "C" fn holdall_schunk_read_block(
 ) -> holdall_status {
     guard_handle(borrow(schunk), err, |s| {
         let n = required(n, "n")?;
-        *n = s.inner.block_len(chunk, block)?;
-        let mut skipped = false;
-        if let Some(dst) = buffer(dst.cast(), dst_size)? {
-            let have = dst.len();
-            let dst = dst.get_mut(..*n).ok_or_else(|| {
-                fail!(Buffer, "block {block} has {n} bytes, the buffer has {have}").at(chunk)
-            })?;
-            skipped = s.inner.read_block(chunk, block, dst)?;
-        }
-        Ok(or_skipped(skipped))
+        let size = s.inner.block_len(chunk, block)?;
+        let read = |dst: &mut [u8]| s.inner.read_block(chunk, block, dst);
+        read_sized(
+            chunk,
+            format_args!("block {block}"),
+            size,
+            (dst, dst_size),
+            n,
+            read,
+        )
     })
 }
 
@@ -514,7 +536,8 @@ pub unsafe extern "C" fn holdall_schunk_append(
 /// - HOLDALL_E_FORMAT: not one complete chunk.
 /// - HOLDALL_E_CODEC: a codec or filter that this library does not have.
 /// - HOLDALL_E_UNSUPPORTED: a Blosc2 chunk for Bloscpack, or a Blosc1 chunk for a frame.
-/// - HOLDALL_E_STATE, _UNSUPPORTED: blocks of any length beside those of one length, or the reverse.
+/// - HOLDALL_E_STATE, _UNSUPPORTED: blocks of any length beside those of one length, or the
+///   reverse.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_append_raw(
@@ -585,18 +608,11 @@ pub unsafe extern "C" fn holdall_schunk_insert_blocks(
 ) -> holdall_status {
     guard_change(borrow_mut(schunk), err, |s| {
         let (data, offsets) = concatenated(data, offsets, count, "blocks")?;
-        if let Some(i) = offsets.windows(2).position(|ends| !ends.is_sorted()) {
-            return Err(fail!(
-                Argument,
-                "offsets[{}] is smaller than offsets[{i}]",
-                i + 1
-            ));
+        if count > 0 {
+            check_offsets(data.len() as u64, offsets)?;
         }
         let mut blocks = alloc::with_capacity(count)?;
-        blocks.extend(offsets.windows(2).filter_map(|ends| match ends {
-            [begin, end] => data.get(*begin as usize..*end as usize),
-            _ => None,
-        }));
+        blocks.extend(offsets.windows(2).map(|ends| span(data, ends)));
         s.inner.insert_blocks(chunk, &blocks)
     })
 }

@@ -537,13 +537,13 @@ pub unsafe extern "C" fn holdall_table_read_points(
     })
 }
 
-/// Finds the rows from *start to end for which a predicate is true: stores at most `capacity` numbers
-/// in rows, ascending. *start becomes the first row that was not tested.
-/// - predicate, as in SQL: `delay > 60 and not (carrier in ('UA', 'AA') or "x y" is null)`. Tests: = <>
-///   < <= > >=, between A and B, starts_with(name, 'A'), contains(name, 'A'), a Boolean alone.
+/// Finds the rows from *start to end for which a predicate is true: stores at most `capacity`
+/// numbers in rows, ascending. *start becomes the first row that was not tested.
+/// - predicate, as in SQL: `delay > 60 and not (carrier in ('UA', 'AA') or "x y" is null)`. Tests:
+///   = <> < <= > >=, between A and B, starts_with(name, 'A'), contains(name, 'A'), a Boolean alone.
 ///   Constants: numbers, nan, inf, true, 'texts', 'times' (2013-01-31T05:30:00.5).
-/// - As in DuckDB, comparisons with null are neither true nor false, NaN is the greatest number, texts
-///   compare by bytes of UTF-8. For floats, constants are rounded.
+/// - As in DuckDB, comparisons with null are neither true nor false, NaN is the greatest number,
+///   texts compare by bytes of UTF-8. For floats, constants are rounded.
 ///
 /// Returns:
 /// - HOLDALL_DAMAGED: corrupt values were tested as zeros.

@@ -368,8 +368,8 @@ impl Superchunk {
         dispatch!(self, s => s.block_len(i, block))
     }
 
-    /// Reads a block of chunk `i` into `dst`, which must have its length. Returns true if parts of the
-    /// superchunk are corrupt, so that the block may not be the one that was written.
+    /// Reads a block of chunk `i` into `dst`, which must have its length. Returns true if parts of
+    /// the superchunk are corrupt, so that the block may not be the one that was written.
     pub fn read_block(&self, i: u64, block: usize, dst: &mut [u8]) -> Result<bool> {
         let total = dst.len() as u64;
         let read = || dispatch!(self, s => s.read_block(i, block, dst));

@@ -59,6 +59,15 @@ def kill_one(test, rng, arguments, early, state, began, of=lambda number: number
     return may_be
 
 
+def check_found(test, path, may_be, state):
+    """Checks that the container at `path` is intact; `state` is that of its possible states that
+    was found."""
+    if len(may_be) > 1 and state == may_be[1]:
+        test.tally["one commit more than reported"] += 1
+    verified = h.Verified(path)
+    test.assertEqual((verified.error, verified.corrupt, verified.faults), (None, 0, []))
+
+
 class Kill(unittest.TestCase):
     """Base class of tests whose writers are the C program `writer`."""
 

@@ -278,16 +278,16 @@ impl Schunk {
     ///     >>> schunk.read_blocks(0)
     ///     [b'one', b'and another']
     fn read_blocks<'py>(&self, py: Python<'py>, chunk: u64) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let read = |schunk: &holdall::Schunk| {
-            self.open.callbacks.call(py, || {
-                let offsets = schunk.block_offsets(chunk)?;
-                let mut content = vec![0; offsets.last().copied().unwrap_or(0)];
-                let integrity = schunk.read_chunk(chunk, &mut content)?;
-                Ok((offsets, content, integrity))
-            })
-        };
-        let (offsets, content, integrity) = self.open.read(py, read)?;
-        warn_damaged(py, integrity)?;
+        let (offsets, content) = self.open.read(py, |schunk| {
+            let offsets = self
+                .open
+                .callbacks
+                .call(py, || schunk.block_offsets(chunk))?;
+            let n = offsets.last().copied().unwrap_or(0);
+            let content = self.filled(py, n, |dst| schunk.read_chunk(chunk, dst))?;
+            Ok((offsets, content))
+        })?;
+        let content = content.as_bytes();
         let blocks = offsets.windows(2).filter_map(|ends| match ends {
             [begin, end] => content.get(*begin..*end),
             _ => None,
@@ -389,11 +389,11 @@ impl Schunk {
 
     /// Inserts one chunk of blocks before a chunk, or at the end for the number of chunks.
     ///
-    /// blocks: bytes, or objects with a buffer, of any length but 0. A frame without content becomes
-    /// one of such blocks (readable from c-blosc2 3 on), as a BatchArray of python-blosc2 is. Then
-    /// insert() and append() add a chunk of one block; write() and truncate() retain where blocks
-    /// begin. Raises StateError for a frame with content in blocks of one length, UnsupportedError
-    /// for a Bloscpack file.
+    /// blocks: bytes, or objects with a buffer, of any length but 0. A frame without content
+    /// becomes one of such blocks (readable from c-blosc2 3 on), as a BatchArray of python-blosc2
+    /// is. Then insert() and append() add a chunk of one block; write() and truncate() retain where
+    /// blocks begin. Raises StateError for a frame with content in blocks of one length,
+    /// UnsupportedError for a Bloscpack file.
     ///
     ///     >>> with holdall.Schunk.create("texts.b2frame", format="b2frame") as schunk:
     ///     ...     schunk.insert_blocks(0, [b"one", b"and another"])

@@ -5,9 +5,9 @@
 use super::{Writer, encoders};
 use crate::bag::Bag;
 use crate::bag::dictionary::{self, Dictionary};
-use crate::bag::encode_queue::span;
 use crate::bag::train;
 use crate::error::{Result, fail};
+use crate::offsets::span;
 use std::sync::Arc;
 
 /// Records that are held back to train a dictionary: their bytes, and their number.

@@ -31,7 +31,7 @@ use super::Bag;
 use super::batch::{FrameForm, Records};
 use super::codec::{CODEC_BY_NAME, Codec, Decoder, Encoding, is_codec_unspecified};
 use super::dictionary;
-use super::encode_queue::{Encoders, UnencodedRecords, span};
+use super::encode_queue::{Encoders, UnencodedRecords};
 use super::shard::container;
 use super::spec::{self, Set, Target};
 use crate::checksum::{Checksum, crc32};
@@ -39,6 +39,7 @@ use crate::error::{Result, fail};
 use crate::io::fd_pool;
 use crate::io::journal::{self, Change, Container, Mode, Session};
 use crate::io::{Folder, locate, object};
+use crate::offsets::{check_offsets, span};
 use crate::options::{BAG_OPTIONS, Opt, Options};
 use crate::os::OsStrExt;
 use crate::parallel;
@@ -601,31 +602,6 @@ impl Drop for Writer {
         if !session.is_broken() && session.is_own() {
             self.shards.iter_mut().for_each(|s| s.abandon(session));
         }
-    }
-}
-
-/// Returns an error unless these are the offsets of records in so many bytes.
-pub fn check_offsets(size: u64, offsets: &[u64]) -> Result<()> {
-    if let Some(i) = offsets
-        .windows(2)
-        .position(|w| matches!(w, [a, b] if a > b))
-    {
-        return Err(fail!(
-            Argument,
-            "offsets[{}] is smaller than offsets[{i}]",
-            i + 1
-        ));
-    }
-    match offsets.last() {
-        Some(&end) if end > size => Err(fail!(
-            Argument,
-            "the last of the offsets, {end}, is beyond the {size} bytes of data"
-        )),
-        Some(_) => Ok(()),
-        None => Err(fail!(
-            Argument,
-            "offsets must have one element more than there are records"
-        )),
     }
 }
 

@@ -348,8 +348,8 @@ impl FrameWriter {
         self.insert_made(end, h.nbytes, Encoded::Stored(copy))
     }
 
-    /// Inserts content as one chunk before chunk `at`, or after the last chunk. In a frame of blocks
-    /// of variable length the chunk has one block.
+    /// Inserts content as one chunk before chunk `at`, or after the last chunk. In a frame of
+    /// blocks of variable length the chunk has one block.
     pub(super) fn insert(&mut self, at: u64, src: &[u8]) -> Result<()> {
         if self.reader.layout.header.variable_blocks {
             return self.insert_blocks(at, &[src]);

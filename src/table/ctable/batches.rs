@@ -176,14 +176,14 @@ impl Batches {
     /// metalayers of fixed length must keep.
     fn set_per_block(&mut self) -> Result<()> {
         let form = to_json(self.frame.meta(FORM)?.unwrap_or_default());
-        let Ok(Value::Object(mut members)) = Value::parse(form.as_bytes()) else {
+        let Ok(mut members) = Value::parse(form.as_bytes()) else {
             return Ok(());
         };
-        let Some((_, value)) = members.iter_mut().find(|(name, _)| name == PER_BLOCK) else {
+        let Some(value) = members.get_mut(PER_BLOCK) else {
             return Ok(());
         };
         *value = Value::Int(FEW_PER_BLOCK as i128);
-        let form = from_json(Value::Object(members).to_string().as_bytes());
+        let form = from_json(members.to_string().as_bytes());
         self.frame.fixed_set(FORM, &form)?;
         self.per_block = Some(FEW_PER_BLOCK);
         Ok(())

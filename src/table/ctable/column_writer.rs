@@ -118,15 +118,12 @@ impl ColumnWriter {
             self.set_positions(positions.end)?;
         }
         let [start, count] = self.rows_at(&positions);
-        // also if writing fails
+        let written = self.array.write(&start, &count, None, src, None);
         if let Some(summary) = &mut self.summary {
-            summary.written(&positions, None);
+            // part of them may be written
+            summary.written(&positions, written.is_ok().then_some(src));
         }
-        self.array.write(&start, &count, None, src, None)?;
-        if let Some(summary) = &mut self.summary {
-            summary.written(&positions, Some(src));
-        }
-        Ok(())
+        written
     }
 
     /// Writes the rows that are pending.
@@ -473,14 +470,6 @@ impl Store for ColumnWriter {
             self.name()
         ))
     }
-}
-
-/// Returns the store of a column of items that is open for writing.
-pub fn of(array: &mut Array) -> Result<&mut ColumnWriter> {
-    let store: &mut dyn Any = array.store_mut()?;
-    store
-        .downcast_mut()
-        .ok_or_else(|| fail!(State, "the column is not open for writing"))
 }
 
 /// Returns the frame of an array.

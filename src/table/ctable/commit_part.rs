@@ -7,7 +7,7 @@ use super::row_map::RowMap;
 use super::text_writer::TextWriter;
 use super::valid_rows::ValidRows;
 use crate::array::Array;
-use crate::error::{Error, Result, fail};
+use crate::error::{Result, fail};
 use crate::superchunk::frame::Frame;
 use std::any::Any;
 use std::sync::Arc;
@@ -28,15 +28,17 @@ pub trait CommitPart {
 
 /// Returns the part of a column in commits.
 pub fn part_of(array: &mut Array) -> Result<&mut dyn CommitPart> {
-    let store: &mut dyn Any = array.store_mut()?;
-    if store.is::<TextWriter>() {
-        let texts = store.downcast_mut::<TextWriter>();
-        return texts.map(|part| part as _).ok_or_else(read_only);
+    let store: &dyn Any = array.store_mut()?;
+    match store.is::<TextWriter>() {
+        true => store_of::<TextWriter>(array).map(|part| part as _),
+        false => store_of::<ColumnWriter>(array).map(|part| part as _),
     }
-    let items = store.downcast_mut::<ColumnWriter>();
-    items.map(|part| part as _).ok_or_else(read_only)
 }
 
-fn read_only() -> Error {
-    fail!(State, "the column is not open for writing")
+/// Returns the store of a column that is open for writing.
+pub fn store_of<S: Any>(array: &mut Array) -> Result<&mut S> {
+    let store: &mut dyn Any = array.store_mut()?;
+    store
+        .downcast_mut()
+        .ok_or_else(|| fail!(State, "the column is not open for writing"))
 }

@@ -1,5 +1,6 @@
-//! The catalog of the indexes of a CTable, a metalayer of `_meta`. Indexes of the kind `summary` that are
-//! current are maintained by commits; all others are dropped, because other programs would believe them.
+//! The catalog of the indexes of a CTable, a metalayer of `_meta`. Indexes of the kind `summary`
+//! that are current are maintained by commits; all others are dropped, because other programs would
+//! believe them.
 //!
 //! Source: `ctable_indexing.py` of python-blosc2 4.14.1.
 #![forbid(unsafe_code)]
@@ -81,16 +82,20 @@ impl IndexCatalog {
         summary(&self.entries.remove(at).1).map(|index| index.path)
     }
 
-    /// Writes the catalog of a commit of columns with so many positions, whose values have this epoch.
+    /// Writes the catalog of a commit of columns with so many positions, whose values have this
+    /// epoch.
     pub fn write(&mut self, meta: &mut Frame, positions: u64, epoch: u64) -> Result<()> {
         for (_, index) in &mut self.entries {
             let segment = summary(index).map_or(1, |summary| summary.segment);
-            if let Some(Value::Array(shape)) = member(index, "shape")
+            if let Some(Value::Array(shape)) = index.get_mut("shape")
                 && let Some(last) = shape.last_mut()
             {
                 *last = Value::Int(positions.into());
             }
-            if let Some(level) = member(index, LEVELS).and_then(|levels| member(levels, LEVEL)) {
+            if let Some(level) = index
+                .get_mut(LEVELS)
+                .and_then(|levels| levels.get_mut(LEVEL))
+            {
                 let segments = positions.div_ceil(segment);
                 schema_edit::set(level, "nsegments", Value::Int(segments.into()));
             }
@@ -112,18 +117,8 @@ impl IndexCatalog {
     }
 }
 
-fn member<'v>(of: &'v mut Value, key: &str) -> Option<&'v mut Value> {
-    match of {
-        Value::Object(members) => {
-            let found = members.iter_mut().find(|(name, _)| name == key);
-            found.map(|(_, value)| value)
-        }
-        _ => None,
-    }
-}
-
-/// Returns what an index of the kind `summary` states, if it is one of the items of a column by blocks
-/// only.
+/// Returns what an index of the kind `summary` states, if it is one of the items of a column by
+/// blocks only.
 fn summary(index: &Value) -> Option<SummaryIndex> {
     let target = index.get("target")?;
     let is_field = target.get("source").and_then(Value::as_str) == Some("field")

@@ -1,8 +1,8 @@
 //! Opens a CTable for writing.
 #![forbid(unsafe_code)]
 
-use super::column_writer;
-use super::commit_part::part_of;
+use super::column_writer::ColumnWriter;
+use super::commit_part::{part_of, store_of};
 use super::index_catalog::IndexCatalog;
 use super::null_mask::SharedMask;
 use super::row_map::RowMap;
@@ -194,7 +194,7 @@ fn column(
     let summary = indexes.summary(session, field, &array, nulls.as_ref(), opened.options);
     let mut array = writer::column(array, &dtype, RowMap::new(valid.clone()), options)?;
     if let Some(summary) = summary {
-        column_writer::of(&mut array)?.set_summary(summary);
+        store_of::<ColumnWriter>(&mut array)?.set_summary(summary);
     }
     let nulls = match field.nulls {
         Nulls::Mask => {

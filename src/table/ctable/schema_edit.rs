@@ -38,12 +38,10 @@ pub fn empty() -> Value {
 
 /// Sets a member.
 pub fn set(schema: &mut Value, name: &str, value: Value) {
-    let Value::Object(members) = schema else {
-        return;
-    };
-    match members.iter_mut().find(|(found, _)| found == name) {
-        Some((_, old)) => *old = value,
-        None => members.push((name.to_owned(), value)),
+    if let Some(old) = schema.get_mut(name) {
+        *old = value;
+    } else if let Value::Object(members) = schema {
+        members.push((name.to_owned(), value));
     }
 }
 
@@ -54,17 +52,13 @@ pub fn set_version_with_masks(schema: &mut Value) {
 
 /// Returns the columns.
 pub fn columns(schema: &mut Value) -> Result<&mut Vec<Value>> {
-    let Value::Object(members) = schema else {
-        return Err(no_columns());
-    };
-    match members.iter_mut().find(|(name, _)| name == "columns") {
-        Some((_, Value::Array(columns))) => Ok(columns),
-        _ => Err(no_columns()),
+    match schema.get_mut("columns") {
+        Some(Value::Array(columns)) => Ok(columns),
+        _ => Err(fail!(
+            Format,
+            "the schema of the CTable has no list of columns"
+        )),
     }
-}
-
-fn no_columns() -> Error {
-    fail!(Format, "the schema of the CTable has no list of columns")
 }
 
 /// What the values of a column of any length are, and how they are stored.

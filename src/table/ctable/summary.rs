@@ -2,8 +2,9 @@
 //! kind `summary` and reads to skip blocks.
 //!
 //! Source: `indexing.py` of python-blosc2 4.14.1. A segment has as many positions as a block of the
-//! array, also those of deleted rows. Its entry is a structure of the minimum, the maximum and a byte of
-//! flags. NaN and nulls have no part in the extrema; without any other value these are zeros.
+//! array, also those of deleted rows. Its entry is a structure of the minimum, the maximum and a
+//! byte of flags. NaN and nulls have no part in the extrema; without any other value these are
+//! zeros.
 #![forbid(unsafe_code)]
 
 use crate::alloc;
@@ -51,8 +52,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Returns the summaries of `column` in an array of entries. Returns none if they are not of this
-    /// column.
+    /// Returns the summaries of `column` in an array of entries. Returns none if they are not of
+    /// this column.
     pub fn new(
         entries: Array,
         column: &Array,

@@ -3,8 +3,8 @@
 //! see [`commit_all`](frame::commit_all).
 //!
 //! Each commit counts `value_epoch` in `_meta`, by which readers notice that a commit has changed
-//! the frames between two of which they were opening. It updates the summaries of blocks and drops the
-//! other indexes, which other programs would believe.
+//! the frames between two of which they were opening. It updates the summaries of blocks and drops
+//! the other indexes, which other programs would believe.
 #![forbid(unsafe_code)]
 
 use super::SCHEMA;

@@ -1,5 +1,5 @@
-//! Items as unsigned numbers with the same order, so that each comparison with constants is a list of
-//! ranges.
+//! Items as unsigned numbers with the same order, so that each comparison with constants is a list
+//! of ranges.
 #![forbid(unsafe_code)]
 
 use super::truth::Bits;

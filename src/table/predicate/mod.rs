@@ -1,15 +1,15 @@
-//! Predicates: conditions on the columns of a table that each row meets, does not meet, or, because of
-//! nulls, leaves open.
+//! Predicates: conditions on the columns of a table that each row meets, does not meet, or, because
+//! of nulls, leaves open.
 //!
 //! Semantics are those of SQL, as DuckDB and PostgreSQL have them:
-//! - A comparison with a null is neither true nor false, and neither is its negation. `and` is false if
-//!   one side is, `or` true if one side is. A row is selected if the predicate is true.
+//! - A comparison with a null is neither true nor false, and neither is its negation. `and` is
+//!   false if one side is, `or` true if one side is. A row is selected if the predicate is true.
 //! - NaN equals NaN and is greater than all other numbers; -0 equals 0. NaT is null.
-//! - A constant is converted to the type of the column; integers are compared exactly with fractions. An
-//!   integer that the type of the column does not have is an error.
+//! - A constant is converted to the type of the column; integers are compared exactly with
+//!   fractions. An integer that the type of the column does not have is an error.
 //! - Texts are compared by the bytes of UTF-8, `S` items without the zeros at their end.
-//! - Times are compared with ISO 8601 texts, `'2013-01-01'` or `'2013-01-01T05:30:00.25'`, without a time
-//!   zone.
+//! - Times are compared with ISO 8601 texts, `'2013-01-01'` or `'2013-01-01T05:30:00.25'`, without
+//!   a time zone.
 #![forbid(unsafe_code)]
 
 mod bind;

@@ -240,9 +240,12 @@ impl Parser<'_> {
             }
             Some('"') => self.quoted(trimmed, '"', Token::Quoted)?,
             Some(c) if c.is_alphabetic() || c == '_' => {
-                let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-                let n = trimmed.find(|c| !is_part(c)).unwrap_or(trimmed.len());
-                (word(trimmed.get(..n).unwrap_or_default()), n)
+                let name = word(trimmed);
+                let token = match special(name) {
+                    Some(x) => Token::Constant(Constant::Decimal(Decimal::special(x))),
+                    None => Token::Word(name.to_owned()),
+                };
+                (token, name.len())
             }
             Some(c) if c.is_ascii_digit() || "+-.".contains(c) => self.number(trimmed)?,
             Some(_) => match SYMBOLS.iter().find(|s| trimmed.starts_with(**s)) {
@@ -280,18 +283,11 @@ impl Parser<'_> {
         let mut n = usize::from(text.starts_with(['+', '-']));
         let sign = text.get(..n).unwrap_or_default();
         let rest = text.get(n..).unwrap_or_default();
-        for (name, x) in [("nan", f64::NAN), ("inf", f64::INFINITY)] {
-            let is_word = rest.get(..3).is_some_and(|w| w.eq_ignore_ascii_case(name));
-            if is_word
-                && !rest
-                    .get(3..)
-                    .unwrap_or_default()
-                    .starts_with(char::is_alphanumeric)
-            {
-                let x = if sign == "-" { -x } else { x };
-                let x = Constant::Decimal(Decimal::special(x));
-                return Ok((Token::Constant(x), n + 3));
-            }
+        let name = word(rest);
+        if let Some(x) = special(name) {
+            let x = if sign == "-" { -x } else { x };
+            let x = Constant::Decimal(Decimal::special(x));
+            return Ok((Token::Constant(x), n + name.len()));
         }
         let mut before = ' ';
         for c in rest.chars() {
@@ -334,11 +330,19 @@ impl Parser<'_> {
     }
 }
 
-fn word(word: &str) -> Token {
+/// Returns the word at the start of a text.
+fn word(text: &str) -> &str {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let n = text.find(|c| !is_part(c)).unwrap_or(text.len());
+    text.get(..n).unwrap_or_default()
+}
+
+/// Returns the number that a word stands for.
+fn special(word: &str) -> Option<f64> {
     match word.to_ascii_lowercase().as_str() {
-        "nan" => Token::Constant(Constant::Decimal(Decimal::special(f64::NAN))),
-        "inf" => Token::Constant(Constant::Decimal(Decimal::special(f64::INFINITY))),
-        _ => Token::Word(word.to_owned()),
+        "nan" => Some(f64::NAN),
+        "inf" => Some(f64::INFINITY),
+        _ => None,
     }
 }
 

@@ -20,8 +20,8 @@ struct Time {
     nanoseconds: i128,
 }
 
-/// Returns an ISO 8601 text as a number of units from 1970 on; `unit` as in a dtype, such as "ms" or "25s".
-/// Returns none if it is no time, or the unit is unknown.
+/// Returns an ISO 8601 text as a number of units from 1970 on; `unit` as in a dtype, such as "ms"
+/// or "25s". Returns none if it is no time, or the unit is unknown.
 pub fn ticks(text: &str, unit: &str) -> Option<Ticks> {
     let time = parse(text)?;
     let (count, unit) = parts(unit)?;

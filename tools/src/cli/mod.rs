@@ -103,11 +103,13 @@ pub struct Cat {
     pub print: excerpts::Print,
     #[command(flatten)]
     pub select: Select,
-    /// Only the rows of a table that meet a condition, as in SQL: "delay > 60 and carrier in ('UA', 'AA')"
+    /// Only the rows of a table that meet a condition, as in SQL: "delay > 60 and carrier in ('UA',
+    /// 'AA')"
     ///
-    /// Tests of a column: = <> < <= > >= with a constant, between A and B, in (A, B), is null, also with
-    /// not; starts_with(column, 'A'), contains(column, 'A'); combined by and, or, not, parentheses. Texts
-    /// and times ('2013-01-31T05:30') are in single quotes, other names of columns in double quotes.
+    /// Tests of a column: = <> < <= > >= with a constant, between A and B, in (A, B), is null, also
+    /// with not; starts_with(column, 'A'), contains(column, 'A'); combined by and, or, not,
+    /// parentheses. Texts and times ('2013-01-31T05:30') are in single quotes, other names of
+    /// columns in double quotes.
     #[arg(long = "where", value_name = "CONDITION", help_heading = groups::DATASETS,
         conflicts_with_all = ["slice", "rows"])]
     pub condition: Option<String>,

@@ -294,13 +294,7 @@ fn invalid_header_fields_are_refused() {
 fn chunks_are_made_as_the_header_says() {
     let filters = Pipeline::new(&[Filter::Delta, Filter::Shuffle { group: 3 }]).unwrap();
     for split in [Split::Auto, Split::Always, Split::Never] {
-        for codec in [
-            Codec::BloscLz,
-            Codec::Lz4,
-            Codec::Lz4Hc,
-            Codec::Zlib,
-            Codec::Zstd,
-        ] {
+        for codec in Codec::FOR_BLOSC2 {
             let params_in = Params {
                 codec,
                 filters,

@@ -28,13 +28,7 @@ fn any_form(rng: &mut Rng) -> Form {
         chunk,
         block: (chunk / [1, 2, 3, 7][rng.below(4)] / typesize * typesize).max(typesize),
         typesize,
-        codec: [
-            Codec::BloscLz,
-            Codec::Lz4,
-            Codec::Lz4Hc,
-            Codec::Zlib,
-            Codec::Zstd,
-        ][rng.below(5)],
+        codec: Codec::FOR_BLOSC2[rng.below(5)],
         level: [0, 1, 5, 5, 5][rng.below(5)],
         filter: [
             None,

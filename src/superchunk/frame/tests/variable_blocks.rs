@@ -43,17 +43,10 @@ impl Run {
     fn new(seed: u64) -> Run {
         let mut rng = Rng(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1);
         (0..9).for_each(|_| _ = rng.draw());
-        let codecs = [
-            Codec::BloscLz,
-            Codec::Lz4,
-            Codec::Lz4Hc,
-            Codec::Zlib,
-            Codec::Zstd,
-        ];
         let form = Form {
             sparse: rng.below(3) == 0,
             sum: [2, 2, 0][rng.below(3)],
-            codec: codecs[rng.below(5)],
+            codec: Codec::FOR_BLOSC2[rng.below(5)],
             level: [0, 1, 5][rng.below(3)],
             typesize: [1, 4, 8][rng.below(3)],
             threads: 1 + rng.below(2) as i64,

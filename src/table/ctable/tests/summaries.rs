@@ -1,5 +1,5 @@
-//! The extrema of blocks that are stored are those of the values, after every operation and after every
-//! crash.
+//! The extrema of blocks that are stored are those of the values, after every operation and after
+//! every crash.
 
 use super::super::*;
 use super::write::{act, opened, seen};
