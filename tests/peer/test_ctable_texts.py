@@ -90,6 +90,29 @@ class InTurn(unittest.TestCase):
                 self.path = self.folder / f"x{number}.b2d"
                 self.in_turn(random.Random(f"{SEED} {number}"))
 
+    def test_rows_at_positions_of_nulls_are_not_null(self):
+        # blosc2 does not write the mask for rows without nulls
+        path = self.folder / "nulls.b2d"
+        changes = (
+            lambda table: table.remove(1, 3),
+            lambda table: table.append(2, packed(rows(nulls, 2))) or table.remove(1, 5),
+        )
+        for change in changes:
+            nulls = random.Random(1)
+            first = rows(nulls, 4)
+            first.update({name: ["x", None, None, None] for name in NULLABLE})
+            with blosc2.CTable(Row, urlpath=str(path), mode="w") as table:
+                table.extend(first)
+            with h.Table(path, h.APPEND) as table:
+                change(table)
+                table.commit()
+            new = rows(nulls, 2)
+            new.update({name: ["y", "z"] for name in NULLABLE})
+            with blosc2.CTable.open(str(path), mode="a") as table:
+                table.extend(new)
+            self.path = path
+            self.check({name: [first[name][0], *new[name]] for name in NAMES})
+
     def in_turn(self, rng):
         with blosc2.CTable(Row, urlpath=str(self.path), mode="w") as table:
             model = rows(rng, rng.choice((0, 1, 50, 5000)))
@@ -113,7 +136,7 @@ class InTurn(unittest.TestCase):
                 n = len(model["x"])
                 at, more = rng.randrange(n + 1), rng.choice((1, 7, 2500))
                 new = rows(rng, more)
-                what = rng.randrange(4)
+                what = rng.randrange(5) if n < 9 else rng.randrange(4)
                 if what == 0:
                     table.append(more, packed(new))
                     model = {name: [*model[name], *new[name]] for name in NAMES}
@@ -125,6 +148,10 @@ class InTurn(unittest.TestCase):
                     gone = min(more, n - at)
                     table.remove(at, gone)
                     model = {k: v[:at] + v[at + gone :] for k, v in model.items()}
+                elif what == 4:
+                    # what is appended to no rows at all is longer than what there was
+                    table.remove(0, n)
+                    model = {name: [] for name in NAMES}
                 else:
                     over = min(more, n - at)
                     name = rng.choice(NAMES)

@@ -211,6 +211,27 @@ class VariableBlocks(unittest.TestCase):
                     turns += 2
         print(f"{turns} turns of both over blocks of variable length")
 
+    def test_blosc2_appends_to_an_emptied_frame(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "a.b2frame")
+            frame = blosc2.SChunk(chunksize=-1, urlpath=str(path), mode="w")
+            frame.append_chunk(blosc2.blosc2_ext.vlcompress([b"one", b"block"]))
+            del frame
+            length = 10
+            for empty in (lambda f: f.remove(0), lambda f: f.truncate(0)):
+                with h.Schunk(path, h.APPEND) as frame:
+                    empty(frame)
+                    frame.commit()
+                # the new chunk is longer than the one that was removed
+                theirs = blosc2.open(str(path), mode="a")
+                length *= 10
+                blocks = [b"x" * length, b"y"]
+                theirs.append_chunk(blosc2.blosc2_ext.vlcompress(blocks))
+                self.assertEqual(self.blocks_of(theirs), [blocks])
+                del theirs
+                with h.Schunk(path) as frame:
+                    self.assertEqual(frame.blocks(0), blocks)
+
     def test_what_blosc2_does_not_define_is_refused(self):
         # it decodes such blocks differently one by one and together
         with tempfile.TemporaryDirectory() as folder:

@@ -433,6 +433,7 @@ impl FrameLayout {
             starts.iter_mut().skip(at as usize).for_each(|s| *s -= n);
         }
         self.header.nbytes -= n;
+        self.forget_chunk_length();
     }
 
     /// Removes the entry of the last chunk, which begins at this content offset.
@@ -442,5 +443,15 @@ impl FrameLayout {
             .iter_mut()
             .for_each(|s| s.truncate(last as usize + 1));
         self.header.nbytes = begin;
+        self.forget_chunk_length();
+    }
+
+    /// Allows the next chunk of blocks of variable length to have any length if there is none:
+    /// c-blosc2 states the length of the only chunk, and would refuse a longer one after it is
+    /// removed.
+    fn forget_chunk_length(&mut self) {
+        if self.entries.is_empty() && self.header.variable_blocks {
+            self.set_variable_length(vec![0]);
+        }
     }
 }

@@ -113,7 +113,8 @@ impl ColumnWriter {
         [start, count]
     }
 
-    fn write_at(&mut self, positions: Range<u64>, src: &[u8]) -> Result<()> {
+    /// Writes these positions, which need not have rows.
+    pub fn write_at(&mut self, positions: Range<u64>, src: &[u8]) -> Result<()> {
         if positions.end > self.positions() {
             self.set_positions(positions.end)?;
         }

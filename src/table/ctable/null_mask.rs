@@ -18,6 +18,9 @@ use crate::table::NullRule;
 use std::ffi::OsString;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+/// Positions that are written at once where there are no rows.
+const PIECE: usize = 1 << 20;
+
 /// A mask that a column and the rule of its nulls share.
 #[derive(Clone)]
 pub struct SharedMask(Arc<RwLock<NullMask>>);
@@ -28,6 +31,8 @@ pub struct NullMask {
     file: OsString,
     options: Options,
     rows: Option<ColumnWriter>,
+    /// The position after the last one that had a row since the last commit.
+    used: u64,
 }
 
 impl SharedMask {
@@ -45,6 +50,7 @@ impl SharedMask {
             file,
             options: options.clone(),
             rows: rows.transpose()?,
+            used: 0,
         }))))
     }
 
@@ -91,10 +97,11 @@ impl NullMask {
 
     /// Keeps the first `rows` rows.
     pub fn truncate(&mut self, rows: u64) -> Result<()> {
-        match &mut self.rows {
-            Some(mask) => mask.truncate(rows),
-            None => Ok(()),
-        }
+        let Some(mask) = &mut self.rows else {
+            return Ok(());
+        };
+        self.used = self.used.max(mask.map().end());
+        mask.truncate(rows)
     }
 
     /// States that rows are not null.
@@ -110,6 +117,7 @@ impl NullMask {
         let Some(rows) = &mut self.rows else {
             return Ok(());
         };
+        self.used = self.used.max(rows.map().end());
         let src = valid(added)?;
         rows.splice(&Splice {
             at,
@@ -165,6 +173,12 @@ impl NullMask {
                 rows.map().rows()
             ));
         }
+        // python-blosc2 does not write the mask for new rows that are not null
+        let free_end = self.used.min(rows.positions());
+        for from in (rows.map().end()..free_end).step_by(PIECE) {
+            let n = (free_end - from).min(PIECE as u64);
+            rows.write_at(from..from + n, &valid(n)?)?;
+        }
         rows.prepare_commit(positions)
     }
 
@@ -173,6 +187,7 @@ impl NullMask {
         if let Some(rows) = &mut self.rows {
             rows.finish_commit(valid);
         }
+        self.used = 0;
     }
 }
 

@@ -74,7 +74,11 @@ impl TextSink for Objects {
         while self.frame.chunks() > positions {
             self.frame.remove(self.frame.chunks() - 1)?;
         }
-        Ok(())
+        match positions {
+            // python-blosc2 refuses a next value that is longer than the only one was
+            0 => self.frame.set_variable_chunks(),
+            _ => Ok(()),
+        }
     }
 
     fn prepare_commit(&mut self, _positions: u64) -> Result<Vec<&mut Frame>> {
