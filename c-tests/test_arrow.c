@@ -237,6 +237,10 @@ static void invalid_exports_are_refused(void)
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_columns_to_arrow(t, 0, ROWS, 2, NULL, 0, &s, &err));
     GIVES(HOLDALL_E_RANGE, holdall_table_columns_to_arrow(t, 1, ROWS, 1, names, 0, &s, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_append_arrow(t, NULL, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_table_scan(t, NULL, 1, ROWS, 1, 1, names, 0, &s, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_scan(t, "", 0, ROWS, 1, 1, names, 0, &s, &err));
+    CHECK(s.release == NULL);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_points_to_arrow(t, NULL, 2, 1, names, 0, &s, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_bag_to_arrow(NULL, 0, 0, 0, &s, &err));
 
     /* bytes that are not text: an error of the stream, or binary on request */

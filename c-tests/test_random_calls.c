@@ -723,9 +723,14 @@ static struct ArrowArrayStream *a_stream(void)
         return stream;
     const uint64_t rows = holdall_table_row_count(t);
     const char *const name = below(2) ? holdall_table_column_name(t, 0) : "none";
+    const uint64_t row = below(rows + 1);
     const holdall_status status =
-        below(2) ? holdall_table_to_arrow(t, 0, rows, below(9), stream, NULL)
-                 : holdall_table_columns_to_arrow(t, 0, rows, 1, &name, below(9), stream, NULL);
+        below(3) ? holdall_table_to_arrow(t, 0, rows, below(9), stream, NULL)
+        : below(3)
+            ? holdall_table_columns_to_arrow(t, 0, rows, 1, &name, below(9), stream, NULL)
+        : below(2) ? holdall_table_scan(t, a_predicate(), 0, rows, below(9), 1, &name, below(9),
+                                        stream, NULL)
+                   : holdall_table_points_to_arrow(t, &row, 1, 1, &name, below(9), stream, NULL);
     if (status != HOLDALL_OK)
         CHECK(stream->release == NULL);
     holdall_table_close(t);

@@ -4,8 +4,8 @@
 use holdall::{
     Array, ArrayLayout, ArrowArrayStream, ArrowReader, Bag, BagChecksum, BagIndex, BagLimits,
     BagShards, BagWriter, Checksum, Codec, Element, Epoch, Filter, Format, Integrity, Kind,
-    Location, MemoryStorage, Options, Order, Schunk, Selection, Status, Storage, StorageRange,
-    Table, Values, identify, kind_of_broken, repair, verify,
+    Location, MemoryStorage, Options, Order, Scan, Schunk, Selection, Status, Storage,
+    StorageRange, Table, Values, identify, kind_of_broken, repair, verify,
 };
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
@@ -1207,6 +1207,32 @@ fn tables_and_bags_pass_through_arrow() {
     );
     assert_eq!(status(table.to_arrow(5..11, 0)), Status::Range);
     drop(only);
+
+    let scan = |scan: Scan| table.scan(&scan.columns(&["b"])).unwrap();
+    let mut found = scan(Scan::new().filter("b >= 3").rows(2..9).limit(4).batch(3));
+    assert_eq!(next_numbers(&mut found, 0), Some(vec![3, 4, 5]));
+    assert_eq!(next_numbers(&mut found, 0), Some(vec![6]));
+    assert_eq!(next_numbers(&mut found, 0), None);
+    assert_eq!(
+        next_numbers(&mut scan(Scan::new().rows(8..).limit(1)), 0),
+        Some(vec![8])
+    );
+    assert_eq!(
+        next_numbers(&mut scan(Scan::default().filter("b > 99")), 0),
+        None
+    );
+    assert_eq!(
+        status(table.scan(&Scan::new().filter("b >"))),
+        Status::Argument
+    );
+    let mut found = table.points_to_arrow(&["b"], &[7, 0, 7], 2).unwrap();
+    assert_eq!(next_numbers(&mut found, 0), Some(vec![7, 0]));
+    assert_eq!(next_numbers(&mut found, 0), Some(vec![7]));
+    assert_eq!(
+        status(table.points_to_arrow(&["b"], &[10], 0)),
+        Status::Range
+    );
+    drop(found);
 
     // a stream is moved to another library, and from there to a table
     let mut exported = table.to_arrow(.., 3).unwrap().into_stream();

@@ -9,7 +9,10 @@ package holdall
 // static void stream_release(struct ArrowArrayStream *s) { if (s->release != NULL) s->release(s); }
 import "C"
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // ArrowStream is a struct ArrowArrayStream in C memory. It may outlive the handle that it was
 // made from.
@@ -69,6 +72,75 @@ func (t *Table) ColumnsArrow(names []string, start, count, batch uint64) (*Arrow
 			return C.holdall_table_columns_to_arrow((*C.holdall_table)(p), C.uint64_t(start),
 				C.uint64_t(count), C.uint32_t(len(names)), list, C.uint64_t(batch), out, &c.err)
 		})
+}
+
+// Scan is what Table.Scan reads; the zero value: all columns of all rows.
+type Scan struct {
+	// Where is a condition of SQL, as for Table.Where; "": no condition.
+	Where string
+	// Columns are the names of columns, in the order of the stream; nil: all.
+	Columns []string
+	// Start is the first row, and End the row after the last one; 0: all rows from Start on.
+	Start, End uint64
+	// Limit is the maximum number of rows; 0: no limit.
+	Limit uint64
+	// Batch is the maximum number of rows of a batch; 0: as many as the library chooses.
+	Batch uint64
+}
+
+// Scan exports the columns and rows that s describes, in ascending order of the rows. Columns that
+// Where compares are read first, and others only where rows pass. Errors: as of Where and Arrow.
+func (t *Table) Scan(s Scan) (*ArrowStream, error) {
+	end, limit := s.End, s.Limit
+	if end == 0 {
+		end = max(t.RowCount(), s.Start)
+	}
+	if limit == 0 {
+		limit = math.MaxUint64
+	}
+	if end < s.Start {
+		return nil, refused("scan", ErrRange, "End %d is before Start %d", end, s.Start)
+	}
+	if err := checked("scan", append([]string{s.Where}, s.Columns...)...); err != nil {
+		return nil, err
+	}
+	room := arena{}
+	defer room.free()
+	n, list := t.named(&room, s.Columns)
+	var where *C.char
+	if s.Where != "" {
+		where = room.text(s.Where)
+	}
+	return newArrowStream(t.handle, "scan",
+		func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status {
+			return C.holdall_table_scan((*C.holdall_table)(p), where, C.uint64_t(s.Start),
+				C.uint64_t(end-s.Start), C.uint64_t(limit), n, list,
+				C.uint64_t(s.Batch), out, &c.err)
+		})
+}
+
+// PointsArrow exports the rows with these numbers, in this order and with repetitions, as
+// ColumnsArrow does. Errors: ErrRange if there is no such row; others as of ColumnsArrow.
+func (t *Table) PointsArrow(names []string, rows []uint64, batch uint64) (*ArrowStream, error) {
+	if err := checked("arrow", names...); err != nil {
+		return nil, err
+	}
+	room := arena{}
+	defer room.free()
+	n, list := t.named(&room, names)
+	return newArrowStream(t.handle, "arrow",
+		func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status {
+			return C.holdall_table_points_to_arrow((*C.holdall_table)(p), numbers(rows),
+				C.size_t(len(rows)), n, list, C.uint64_t(batch), out, &c.err)
+		})
+}
+
+// named returns a C array of names of columns and its length; nil stands for all columns.
+func (t *Table) named(room *arena, names []string) (C.uint32_t, **C.char) {
+	if names == nil {
+		return C.uint32_t(len(t.Columns())), nil
+	}
+	return C.uint32_t(len(names)), room.texts(names)
 }
 
 // Arrow exports count records from record start on as a stream with one field, "record", in batches

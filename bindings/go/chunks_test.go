@@ -399,6 +399,7 @@ func TestTable(t *testing.T) {
 	done(t, stream.Close())
 	done(t, must(tab.ColumnsArrow([]string{"key"}, 0, 2, 0)).Close())
 	done(t, must(tab.ColumnsArrow(nil, 0, 2, 0)).Close())
+	testScans(t, tab)
 	_, err = tab.ColumnsArrow([]string{"none"}, 0, 2, 0)
 	is(t, err, ErrArgument)
 	name := make([]byte, 9)
@@ -429,4 +430,31 @@ func TestBagToArrow(t *testing.T) {
 		t.Fatal("a stream outlives its bag")
 	}
 	done(t, stream.Close())
+}
+
+// testScans checks which rows of a table with the keys 1 and 20 the scans export.
+func testScans(t *testing.T, tab *Table) {
+	keys := func(stream *ArrowStream, err error) []int32 {
+		done(t, err)
+		path := t.TempDir() + "/scanned.b2d"
+		made := must(TableFromArrow(path, Create, CTable, stream.Pointer()))
+		done(t, stream.Close())
+		rows := must(Read[int32](must(made.Column("key")), Box{}))
+		done(t, made.Close())
+		return rows
+	}
+	key := []string{"key"}
+	same(t, keys(tab.Scan(Scan{})), []int32{1, 20})
+	same(t, keys(tab.Scan(Scan{Where: "key > 1", Columns: key})), []int32{20})
+	same(t, keys(tab.Scan(Scan{Where: "key >= 1", Limit: 1, Batch: 9})), []int32{1})
+	same(t, keys(tab.Scan(Scan{Start: 1, Columns: key})), []int32{20})
+	same(t, keys(tab.Scan(Scan{Where: "key > 1", End: 1, Columns: key})), []int32{})
+	same(t, keys(tab.PointsArrow(key, []uint64{1, 0, 1}, 2)), []int32{20, 1, 20})
+	same(t, keys(tab.PointsArrow(nil, []uint64{0}, 0)), []int32{1})
+	_, err := tab.Scan(Scan{Where: "key >"})
+	is(t, err, ErrArgument)
+	_, err = tab.Scan(Scan{Start: 2, End: 1})
+	is(t, err, ErrRange)
+	_, err = tab.PointsArrow(key, []uint64{2}, 0)
+	is(t, err, ErrRange)
 }

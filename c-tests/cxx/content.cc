@@ -404,6 +404,13 @@ void tables()
            static_cast<const std::int64_t *>(batch->children[0]->buffers[1])[1] == 3);
     EXPECT(back.to_arrow(std::vector<std::string>{}).schema()->n_children == 0);
     failure(HOLDALL_E_ARGUMENT, [&] { back.to_arrow({"none"}, 0, 1); });
+    EXPECT(back.scan("id >= 2", {"id"}).next()->length == 2 && !back.scan("id > 3", {"id"}).next());
+    EXPECT(back.scan("id >= 2", {"id", "name"}, 1).next()->n_children == 2);
+    EXPECT(back.scan("id <> 2", {"id"}, 1, 2, UINT64_MAX, 5).next()->length == 1);
+    failure(HOLDALL_E_ARGUMENT, [&] { back.scan("id >", {"id"}); });
+    batch = back.to_arrow({"id"}, dims{2, 0, 2}).next();
+    EXPECT(batch && static_cast<const std::int64_t *>(batch->children[0]->buffers[1])[1] == 1);
+    failure(HOLDALL_E_RANGE, [&] { back.to_arrow({"id"}, dims{3}); });
     table copy = table::create(
         scratch("copy.bcolz"), mode::create, format::bcolz,
         {{"name", "|S4"}, {"position", "('<f8', (2,))"}, {"id", "<i8"}, {"flag", "|b1"}});

@@ -92,6 +92,40 @@ holdall_status holdall_table_columns_to_arrow(const holdall_table *table,
                                               struct ArrowArrayStream *out,
                                               holdall_error *err);
 
+/* Exports those of count rows from start on for which a predicate is true, at most limit
+ * (UINT64_MAX: all), in their order, as holdall_table_columns_to_arrow(). predicate: as for
+ * holdall_table_where(); NULL: true for all. Columns that are compared are read first, and
+ * others only where rows pass. With a predicate a batch has 1 to batch rows.
+ *
+ * Returns:
+ * - others: as holdall_table_where(), holdall_table_to_arrow(). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_scan(const holdall_table *table,
+                                  const char *predicate,
+                                  uint64_t start,
+                                  uint64_t count,
+                                  uint64_t limit,
+                                  uint32_t column_count,
+                                  const char *const *names,
+                                  uint64_t batch,
+                                  struct ArrowArrayStream *out,
+                                  holdall_error *err);
+
+/* Exports the row_count rows with these numbers, in this order and with repetitions, as
+ * holdall_table_columns_to_arrow().
+ *
+ * Returns:
+ * - HOLDALL_E_RANGE: there is no such row (err->position: its position in rows). */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_points_to_arrow(const holdall_table *table,
+                                             const uint64_t *rows,
+                                             size_t row_count,
+                                             uint32_t column_count,
+                                             const char *const *names,
+                                             uint64_t batch,
+                                             struct ArrowArrayStream *out,
+                                             holdall_error *err);
+
 /* Appends the rows of an Arrow stream, which is always taken over, and released when read. Its
  * fields must be all columns of the table, by name, in any order. Every value must convert
  * exactly; docs/languages.md lists the conversions. A null becomes NaN or NaT. After an error

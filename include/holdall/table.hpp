@@ -277,20 +277,49 @@ public:
     // Returns rows of some columns, in this order; other columns are not read.
     arrow_stream to_arrow(const std::vector<std::string> &columns, std::uint64_t start, std::uint64_t count, std::uint64_t batch = 0) const
     {
-        std::vector<const char *> names;
-        for (const std::string &name : columns)
-            names.push_back(name.c_str());
-        names.push_back(nullptr); // data() of an empty vector may be null, which stands for all columns
+        const auto names = names_of(columns);
         arrow_stream out;
         call(holdall_table_columns_to_arrow, get(), start, count, static_cast<std::uint32_t>(columns.size()), names.data(), batch, out.get());
         return out;
     }
     arrow_stream to_arrow(const std::vector<std::string> &columns) const { return to_arrow(columns, 0, row_count()); }
+    // Returns some columns of the rows for which a predicate is true, at most limit, of all rows or
+    // of count rows from start on: see holdall_table_scan().
+    arrow_stream scan(const std::string &predicate, const std::vector<std::string> &columns, std::uint64_t limit = UINT64_MAX) const
+    {
+        return scan(predicate, columns, 0, row_count(), limit);
+    }
+    arrow_stream scan(const std::string &predicate, const std::vector<std::string> &columns, std::uint64_t start, std::uint64_t count,
+                      std::uint64_t limit, std::uint64_t batch = 0) const
+    {
+        const auto names = names_of(columns);
+        arrow_stream out;
+        call(holdall_table_scan, get(), predicate.c_str(), start, count, limit, static_cast<std::uint32_t>(columns.size()), names.data(),
+             batch, out.get());
+        return out;
+    }
+    // Returns some columns of single rows, in any order and with repetitions.
+    arrow_stream to_arrow(const std::vector<std::string> &columns, dims rows, std::uint64_t batch = 0) const
+    {
+        const auto names = names_of(columns);
+        arrow_stream out;
+        call(holdall_table_points_to_arrow, get(), rows.data(), rows.size(), static_cast<std::uint32_t>(columns.size()), names.data(),
+             batch, out.get());
+        return out;
+    }
     // Appends the rows of a stream, which is read to its end and released.
     void append_arrow(arrow_stream stream) { append_arrow(stream.get()); }
     void append_arrow(ArrowArrayStream *stream) { call(holdall_table_append_arrow, get(), stream); }
 
 private:
+    static std::vector<const char *> names_of(const std::vector<std::string> &columns)
+    {
+        std::vector<const char *> names;
+        for (const std::string &name : columns)
+            names.push_back(name.c_str());
+        names.push_back(nullptr); // data() of an empty vector may be null, which stands for all columns
+        return names;
+    }
     // Calls add(count, columns, sizes) with rows of typed values, after a check of their types.
     template <class F, class... C> void add_values(F add, const C &...values)
     {

@@ -6,7 +6,7 @@ use super::{
     ArrowReader, BagLimits, BagShards, BagWriter, Checksum, Codec, Error, Integrity, Location,
     Options, Records, Result, Split, Stream,
 };
-use crate::arrow::batch_source::BagStream;
+use crate::arrow::bag_source::BagSource;
 use crate::bag::codec::Codec as EngineCodec;
 use crate::bag::{Bag as EngineBag, Protection, ShardPath, spec};
 use crate::error::Status;
@@ -315,7 +315,7 @@ impl Bag {
     /// [`Options::skip_corrupt`].
     pub fn to_arrow(&self, range: impl RangeBounds<u64>, batch: u64) -> Result<ArrowReader> {
         let (first, n) = first_and_count(&range, self.len());
-        let source = BagStream::new(self.inner.clone(), first, n, batch);
+        let source = BagSource::new(self.inner.clone(), first, n, batch);
         source.map(ArrowReader::new).map_err(Error)
     }
 

@@ -22,6 +22,7 @@ mod maintenance;
 mod options;
 mod part;
 mod records;
+mod scan;
 mod schunk;
 mod schunk_stream;
 mod selection;
@@ -50,6 +51,7 @@ pub use self::options::{
 };
 pub use self::part::{PART_TOKEN_SIZE, Part, commit_parts, discard_parts, list_parts};
 pub use self::records::{Batch, Records};
+pub use self::scan::Scan;
 pub use self::schunk::{ChunkInfo, Schunk};
 pub use self::schunk_stream::SchunkStream;
 pub use self::selection::Selection;

@@ -6,11 +6,12 @@ use super::follower::Follower;
 use super::selection::check_buffer;
 use super::{
     Array, ArrowArrayStream, ArrowReader, Element, Error, Format, Integrity, Location, Options,
-    Result, Split, element,
+    Result, Scan, Split, element,
 };
 use crate::array::Array as EngineArray;
-use crate::arrow::batch_source::TableStream;
 use crate::arrow::export::ExportOptions;
+use crate::arrow::table_columns::TableColumns;
+use crate::arrow::table_source::TableSource;
 use crate::dtype::Dtype;
 use crate::options::Options as EngineOptions;
 use crate::superchunk::bloscpack::Mode;
@@ -510,9 +511,7 @@ impl Table {
         rows: impl RangeBounds<u64>,
         batch: u64,
     ) -> Result<ArrowReader> {
-        let index = |name: &&str| self.inner.column_index(name).map_err(Error);
-        let columns = columns.iter().map(index).collect::<Result<_>>()?;
-        self.arrow(columns, rows, batch)
+        self.arrow(self.indices(columns)?, rows, batch)
     }
 
     fn arrow(
@@ -521,8 +520,57 @@ impl Table {
         rows: impl RangeBounds<u64>,
         batch: u64,
     ) -> Result<ArrowReader> {
-        let (rows, options) = (first_and_count(&rows, self.rows()), self.arrow_options);
-        let source = TableStream::new(self.inner.clone(), columns, rows, batch, options);
+        let rows = first_and_count(&rows, self.rows());
+        let source = self.selected(columns);
+        let source = source.and_then(|columns| TableSource::range(columns, rows, batch));
+        source.map(ArrowReader::new).map_err(Error)
+    }
+
+    fn selected(&self, columns: Vec<usize>) -> crate::error::Result<TableColumns<Column>> {
+        TableColumns::new(self.inner.clone(), columns, self.arrow_options)
+    }
+
+    fn indices(&self, columns: &[&str]) -> Result<Vec<usize>> {
+        let index = |name: &&str| self.inner.column_index(name).map_err(Error);
+        columns.iter().map(index).collect()
+    }
+
+    /// Reads the columns and rows that a [`Scan`] describes, in ascending order of the rows, as
+    /// [`Table::to_arrow`]. With a filter, the columns that it compares are read first, and others
+    /// only where rows pass; a batch then has one row or more.
+    ///
+    /// It fails as [`Table::rows_where`] and [`Table::to_arrow`] do.
+    pub fn scan(&self, scan: &Scan) -> Result<ArrowReader> {
+        let columns = match &scan.columns {
+            Some(names) => self.indices(&names.iter().map(String::as_str).collect::<Vec<_>>())?,
+            None => (0..self.inner.columns().len()).collect(),
+        };
+        let (first, n) = first_and_count(&scan.rows, self.rows());
+        let source = self
+            .selected(columns)
+            .and_then(|columns| match &scan.predicate {
+                None => TableSource::range(columns, (first, n.min(scan.limit)), scan.batch),
+                Some(text) => {
+                    let predicate = Predicate::parse(text)?;
+                    TableSource::search(columns, &predicate, (first, n), scan.limit, scan.batch)
+                }
+            });
+        source.map(ArrowReader::new).map_err(Error)
+    }
+
+    /// Reads the rows with these numbers, in this order and with repetitions, as
+    /// [`Table::columns_to_arrow`].
+    ///
+    /// It fails with [`Status::Range`](crate::Status::Range) if there is no such row
+    /// ([`Error::position`] is its position in `rows`).
+    pub fn points_to_arrow(
+        &self,
+        columns: &[&str],
+        rows: &[u64],
+        batch: u64,
+    ) -> Result<ArrowReader> {
+        let source = self.selected(self.indices(columns)?);
+        let source = source.and_then(|columns| TableSource::numbers(columns, rows, batch));
         source.map(ArrowReader::new).map_err(Error)
     }
 

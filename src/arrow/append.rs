@@ -2,12 +2,12 @@
 //! into pieces of a suitable size.
 #![forbid(unsafe_code)]
 
-use super::batch_source::lists;
 use super::export::{ExportOptions, RowContext};
 use super::ffi::{ArrowArray, Stream};
 use super::format::{Field, Format};
 use super::import::variable;
 use super::import::{Plan, ValueIndices, first_null, match_fields, pack};
+use super::table_columns::lists;
 use crate::alloc;
 use crate::array::Array;
 use crate::array::store::Texts;
@@ -15,7 +15,7 @@ use crate::dtype::packed::PackedType;
 use crate::dtype::{Kind, Type};
 use crate::error::{Result, fail};
 use crate::slice::SliceExt;
-use crate::table::{Cells, NullRule, Table};
+use crate::table::{Cells, NullRule, Rows, Table};
 use std::borrow::Cow;
 
 /// Approximate number of bytes that are appended to a table at once.
@@ -196,7 +196,7 @@ impl StreamRows {
         nulls: &mut [Vec<bool>],
     ) -> Result<()> {
         let at = RowContext {
-            first: self.done,
+            rows: Rows::range(self.done, 0),
             per_row: 1,
             options: ExportOptions::default(),
         };

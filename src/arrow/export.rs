@@ -13,15 +13,16 @@ use crate::dtype::{self, Kind, Type};
 use crate::error::{Error, Result, Status, fail};
 use crate::options::{Opt, Options};
 use crate::slice::{SliceExt, trim_zeros};
+use crate::table::Rows;
 
 /// The field name of list elements.
 pub(super) const ITEM: &str = "item";
 
-/// The row of the first item of a conversion, for error positions, and the options.
+/// The rows of a conversion, for error positions, and the options.
 #[derive(Clone, Copy, Debug)]
-pub struct RowContext {
-    /// The row of the first item.
-    pub first: u64,
+pub struct RowContext<'a> {
+    /// The rows of the items.
+    pub rows: Rows<'a>,
     /// The number of items per row.
     pub per_row: u64,
     /// The options.
@@ -47,10 +48,12 @@ impl ExportOptions {
     }
 }
 
-impl RowContext {
+impl RowContext<'_> {
     /// Creates an error for an item, with the row as position.
     pub fn fail(&self, status: Status, item: usize, message: impl std::fmt::Display) -> Error {
-        let row = self.first.saturating_add(item as u64 / self.per_row.max(1));
+        let row = self
+            .rows
+            .number((item as u64 / self.per_row.max(1)) as usize);
         Error::new(status, format!("row {row}: {message}")).at(row)
     }
 }

@@ -6,7 +6,8 @@
 //! - [`data`]: the buffers and arrays of exported batches.
 //! - [`export`]: converts the bytes of a column to Arrow arrays.
 //! - [`packed`]: converts values in MessagePack to Arrow arrays.
-//! - [`batch_source`]: reads a table or a bag batch by batch.
+//! - [`table_columns`]: reads rows of columns of a table as a batch.
+//! - [`batch_source`]: a source of batches; [`table_source`]: a table; [`bag_source`]: a bag.
 //! - [`import`]: converts Arrow arrays to the bytes of a column.
 //! - [`append`]: appends an Arrow stream to a table; [`create`]: creates a table of one.
 //! - [`ffi`]: the C data interface, and [`exported_stream`]: the functions of an exported stream;
@@ -16,6 +17,7 @@
 //! only through tables and bags.
 
 pub mod append;
+pub mod bag_source;
 pub mod batch_source;
 pub mod create;
 pub mod data;
@@ -27,6 +29,8 @@ pub mod ffi;
 pub mod format;
 pub mod import;
 pub mod packed;
+pub mod table_columns;
+pub mod table_source;
 #[cfg(test)]
 mod tests;
 pub mod time_units;

@@ -9,7 +9,7 @@ use super::format::{Field, Format, OffsetLayout};
 use super::time_units::Unit;
 use crate::dtype::Dtype;
 use crate::error::{Error, Result, Status};
-use crate::table::Cells;
+use crate::table::{Cells, Rows};
 
 /// A source of prepared batches.
 struct Ready(Field, Vec<Data>);
@@ -39,9 +39,9 @@ fn stream(fields: Vec<Field>, batches: Vec<Vec<Data>>) -> Stream {
     taken
 }
 
-fn context() -> RowContext {
+fn context() -> RowContext<'static> {
     RowContext {
-        first: 0,
+        rows: Rows::range(0, 0),
         per_row: 1,
         options: ExportOptions::default(),
     }

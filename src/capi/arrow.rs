@@ -1,6 +1,6 @@
 //! The C functions that export and import Arrow streams.
 
-use super::array::{holdall_array, new_location};
+use super::array::{holdall_array, new_location, utf8};
 use super::bag::holdall_bag;
 use super::constants::mode;
 use super::container::{holdall_format, holdall_mode};
@@ -8,10 +8,13 @@ use super::guard::*;
 use super::options::{chosen, holdall_options};
 use super::storage::target;
 use super::table::{columns_of, holdall_table, table_format, table_handle};
-use crate::arrow::batch_source::{BagStream, Source, TableStream};
+use crate::arrow::bag_source::BagSource;
+use crate::arrow::batch_source::Source;
 use crate::arrow::ffi::{ArrowArrayStream, Stream};
+use crate::arrow::table_columns::TableColumns;
+use crate::arrow::table_source::TableSource;
 use crate::error::{Result, fail};
-use crate::table::Table;
+use crate::table::{Predicate, Table};
 use std::ffi::c_char;
 
 /// Exports a source of batches as a stream. After an error `*out` is a released stream.
@@ -31,17 +34,16 @@ fn give_stream<S: Source + 'static>(
 /// Exports rows of the columns with these indices.
 fn give_columns(
     table: *const holdall_table,
-    (start, count): (u64, u64),
-    batch: u64,
     out: *mut ArrowArrayStream,
     err: *mut holdall_error,
     columns: impl FnOnce(&Table<holdall_array>) -> Result<Vec<usize>>,
+    rows: impl FnOnce(TableColumns<holdall_array>) -> Result<TableSource<holdall_array>>,
 ) -> holdall_status {
     give_none(out);
     guard_handle(borrow(table), err, |t| {
         give_stream(out, || {
             let (table, columns) = (t.inner.clone(), columns(&t.inner)?);
-            TableStream::new(table, columns, (start, count), batch, t.arrow_options)
+            rows(TableColumns::new(table, columns, t.arrow_options)?)
         })
     })
 }
@@ -75,8 +77,9 @@ pub unsafe extern "C" fn holdall_table_to_arrow(
     out: *mut ArrowArrayStream,
     err: *mut holdall_error,
 ) -> holdall_status {
-    give_columns(table, (start, count), batch, out, err, |table| {
-        Ok((0..table.columns().len()).collect())
+    let all = |table: &Table<holdall_array>| Ok((0..table.columns().len()).collect());
+    give_columns(table, out, err, all, |columns| {
+        TableSource::range(columns, (start, count), batch)
     })
 }
 
@@ -94,8 +97,63 @@ pub unsafe extern "C" fn holdall_table_columns_to_arrow(
     out: *mut ArrowArrayStream,
     err: *mut holdall_error,
 ) -> holdall_status {
-    give_columns(table, (start, count), batch, out, err, |table| {
-        columns_of(table, column_count, names)
+    let columns = |table: &_| columns_of(table, column_count, names);
+    give_columns(table, out, err, columns, |columns| {
+        TableSource::range(columns, (start, count), batch)
+    })
+}
+
+/// Exports those of count rows from start on for which a predicate is true, at most limit
+/// (UINT64_MAX: all), in their order, as holdall_table_columns_to_arrow(). predicate: as for
+/// holdall_table_where(); NULL: true for all. Columns that are compared are read first, and others
+/// only where rows pass. With a predicate a batch has 1 to batch rows.
+///
+/// Returns:
+/// - others: as holdall_table_where(), holdall_table_to_arrow().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_scan(
+    table: *const holdall_table,
+    predicate: *const c_char,
+    start: u64,
+    count: u64,
+    limit: u64,
+    column_count: u32,
+    names: *const *const c_char,
+    batch: u64,
+    out: *mut ArrowArrayStream,
+    err: *mut holdall_error,
+) -> holdall_status {
+    let columns = |table: &_| columns_of(table, column_count, names);
+    give_columns(table, out, err, columns, |columns| {
+        if predicate.is_null() {
+            return TableSource::range(columns, (start, count.min(limit)), batch);
+        }
+        let predicate = Predicate::parse(utf8(predicate, "predicate")?)?;
+        TableSource::search(columns, &predicate, (start, count), limit, batch)
+    })
+}
+
+/// Exports the row_count rows with these numbers, in this order and with repetitions, as
+/// holdall_table_columns_to_arrow().
+///
+/// Returns:
+/// - HOLDALL_E_RANGE: there is no such row (err->position: its position in rows).
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_points_to_arrow(
+    table: *const holdall_table,
+    rows: *const u64,
+    row_count: usize,
+    column_count: u32,
+    names: *const *const c_char,
+    batch: u64,
+    out: *mut ArrowArrayStream,
+    err: *mut holdall_error,
+) -> holdall_status {
+    let columns = |table: &_| columns_of(table, column_count, names);
+    give_columns(table, out, err, columns, |columns| {
+        TableSource::numbers(columns, slice(rows, row_count, "rows")?, batch)
     })
 }
 
@@ -170,6 +228,6 @@ pub unsafe extern "C" fn holdall_bag_to_arrow(
 ) -> holdall_status {
     give_none(out);
     guard_handle(borrow(bag), err, |b| {
-        give_stream(out, || BagStream::new(b.bag.clone(), start, count, batch))
+        give_stream(out, || BagSource::new(b.bag.clone(), start, count, batch))
     })
 }

@@ -15,6 +15,7 @@ mod nulls;
 mod predicate;
 mod read;
 mod repair;
+mod rows;
 mod splits;
 #[cfg(test)]
 mod tests;
@@ -26,10 +27,11 @@ pub use cells::Cells;
 pub use ctable::schema as ctable_schema;
 pub use ctable::{LongKind, long_entry};
 pub use nulls::NullRule;
-pub use predicate::Predicate;
+pub use predicate::{Bound, Predicate, Tested};
 pub use repair::repair;
 #[cfg(any(test, feature = "internals"))]
 pub use repair::{Repaired, repair_at};
+pub use rows::{Rows, row_bytes, select_rows};
 pub use write::NewColumn;
 
 use self::write::Writer;

@@ -182,6 +182,8 @@ fn functions_that_can_fail_do() {
             holdall_store_open_table(no(), no(), no(), no(), no(), no()),
             holdall_table_to_arrow(no(), no(), no(), no(), no(), no()),
             holdall_table_columns_to_arrow(no(), no(), no(), no(), no(), no(), no(), no()),
+            holdall_table_scan(no(), no(), no(), no(), no(), no(), no(), no(), no(), no()),
+            holdall_table_points_to_arrow(no(), no(), no(), no(), no(), no(), no(), no()),
             holdall_table_append_arrow(no(), no(), no()),
             holdall_table_from_arrow(no(), 0, 0, no(), no(), no(), no()),
             holdall_bag_to_arrow(no(), no(), no(), no(), no(), no()),

@@ -271,6 +271,26 @@ fn a_table_is_copied_through_arrow() {
         (*stream).release.unwrap()(stream);
         refused(HOLDALL_E_ARGUMENT, |err| columns(1, unknown.as_ptr(), err));
         refused(HOLDALL_E_ARGUMENT, |err| columns(99, std::ptr::null(), err));
+        let both = [c"w".as_ptr(), c"n".as_ptr()];
+        let scan = |predicate: &std::ffi::CStr, n, limit, err| {
+            let predicate = predicate.as_ptr();
+            let names = both.as_ptr();
+            holdall_table_scan(from, predicate, 0, n, limit, 2, names, 0, stream, err)
+        };
+        done(|err| scan(c"n >= 2", ROWS, 3, err));
+        done(|err| holdall_table_append_arrow(to, stream, err));
+        assert_eq!(numbers(to), [1, 2, 2, 3, 4, 5, 6, 2, 3, 4]);
+        refused(HOLDALL_E_RANGE, |err| scan(c"n > 1", ROWS + 1, 1, err));
+        refused(HOLDALL_E_ARGUMENT, |err| scan(c"n >", ROWS, 1, err));
+        refused(HOLDALL_E_ARGUMENT, |err| scan(c"other > 1", ROWS, 1, err));
+        let points = |rows: &[u64], err| {
+            let (rows, n) = (rows.as_ptr(), rows.len());
+            holdall_table_points_to_arrow(from, rows, n, 2, both.as_ptr(), 2, stream, err)
+        };
+        done(|err| points(&[5, 0, 5], err));
+        done(|err| holdall_table_append_arrow(to, stream, err));
+        assert_eq!(numbers(to).split_off(10), [6, 1, 6]);
+        refused(HOLDALL_E_RANGE, |err| points(&[0, ROWS], err));
         assert!((*stream).release.is_none());
         holdall_table_close(from);
         holdall_table_close(to);

@@ -680,6 +680,10 @@ def arrow(f, k, path):
     same([f.get("table_row_count", to), stream[3]], [1, None])
     f.ok("table_columns_to_arrow", t, 0, 1, 1, (c.c_char_p * 1)(b"a"), 0, stream)
     release(stream)
+    f.ok("table_scan", t, b"a > 0", 0, 1, 1, 1, (c.c_char_p * 1)(b"a"), 0, stream)
+    release(stream)
+    f.ok("table_points_to_arrow", t, u64(0, 0), 2, 1, (c.c_char_p * 1)(b"a"), 0, stream)
+    release(stream)
     for table in (t, to):
         f("table_close", table)
     f("bag_close", bag)

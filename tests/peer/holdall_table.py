@@ -347,6 +347,8 @@ FUNCTIONS = {
     "holdall_store_open_table": ["i32", "ptr holdall_store", "str", "i32", "ptr holdall_options", "ptr ptr holdall_table", "ptr holdall_error"],
     "holdall_table_to_arrow": ["i32", "ptr holdall_table", "u64", "u64", "u64", "ptr ArrowArrayStream", "ptr holdall_error"],
     "holdall_table_columns_to_arrow": ["i32", "ptr holdall_table", "u64", "u64", "u32", "ptr ptr char", "u64", "ptr ArrowArrayStream", "ptr holdall_error"],
+    "holdall_table_scan": ["i32", "ptr holdall_table", "str", "u64", "u64", "u64", "u32", "ptr ptr char", "u64", "ptr ArrowArrayStream", "ptr holdall_error"],
+    "holdall_table_points_to_arrow": ["i32", "ptr holdall_table", "ptr u64", "size", "u32", "ptr ptr char", "u64", "ptr ArrowArrayStream", "ptr holdall_error"],
     "holdall_table_append_arrow": ["i32", "ptr holdall_table", "ptr ArrowArrayStream", "ptr holdall_error"],
     "holdall_table_from_arrow": ["i32", "str", "i32", "i32", "ptr ArrowArrayStream", "ptr holdall_options", "ptr ptr holdall_table", "ptr holdall_error"],
     "holdall_bag_to_arrow": ["i32", "ptr holdall_bag", "u64", "u64", "u64", "ptr ArrowArrayStream", "ptr holdall_error"],

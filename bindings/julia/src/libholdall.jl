@@ -867,6 +867,12 @@ holdall_table_to_arrow(table, start, count, batch, out, err) =
 holdall_table_columns_to_arrow(table, start, count, column_count, names, batch, out, err) =
     @ccall libholdall.holdall_table_columns_to_arrow(table::Ptr{holdall_table}, start::UInt64, count::UInt64, column_count::UInt32, names::Ptr{Ptr{UInt8}}, batch::UInt64, out::Ptr{Cvoid}, err::Ptr{holdall_error})::Int32
 
+holdall_table_scan(table, predicate, start, count, limit, column_count, names, batch, out, err) =
+    @ccall libholdall.holdall_table_scan(table::Ptr{holdall_table}, predicate::Cstring, start::UInt64, count::UInt64, limit::UInt64, column_count::UInt32, names::Ptr{Ptr{UInt8}}, batch::UInt64, out::Ptr{Cvoid}, err::Ptr{holdall_error})::Int32
+
+holdall_table_points_to_arrow(table, rows, row_count, column_count, names, batch, out, err) =
+    @ccall libholdall.holdall_table_points_to_arrow(table::Ptr{holdall_table}, rows::Ptr{UInt64}, row_count::Csize_t, column_count::UInt32, names::Ptr{Ptr{UInt8}}, batch::UInt64, out::Ptr{Cvoid}, err::Ptr{holdall_error})::Int32
+
 holdall_table_append_arrow(table, stream, err) =
     @ccall libholdall.holdall_table_append_arrow(table::Ptr{holdall_table}, stream::Ptr{Cvoid}, err::Ptr{holdall_error})::Int32
 

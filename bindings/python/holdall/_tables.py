@@ -390,12 +390,42 @@ class Table(Pickled, _native.Table):
             >>> pyarrow.table(table.arrow(["price"], 1)).num_rows
             2
         """
+        stop = len(self) if count is None else start + count
+        return self.scan(columns, start=start, stop=stop)
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: str | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        limit: int | None = None,
+        rows: Iterable[int] | None = None,
+        batch_rows: int = 0,
+    ) -> Any:
+        """Returns what is selected as an object with an Arrow stream, as the table itself is.
+
+        columns: names of columns, in the order of the stream, None: all. filter: a condition of SQL,
+        as of where(): only rows for which it is true. The columns that it compares are read first,
+        and others only where rows pass. start, stop: the range of rows, None: to the last one. limit:
+        the maximum number of rows. rows: numbers of rows, in any order, instead of a filter, a range
+        or a limit. batch_rows: maximum number of rows of a batch, 0: about 16 MB.
+
+        Raises KeyError if there is no such column, RangeError past the last row, and as where().
+
+            >>> pyarrow.table(table.scan(["code"], filter="price < 9")).to_pylist()
+            [{'code': 'JFK'}, {'code': 'LGA'}]
+        """
         names = self.names if columns is None else [self[name].name for name in columns]
-        rows = len(self)
-        count = rows - start if count is None else count
-        if not 0 <= start <= start + count <= rows:
-            raise _errors.RangeError(f"rows {start} to {start + count} of {rows}")
-        return ArrowRows(self, names, start, count)
+        if rows is not None:
+            if filter is not None or limit is not None or start or stop is not None:
+                raise _errors.ArgumentError("rows, and also a filter, a range or a limit")
+            rows = [operator.index(i) for i in rows]
+        have = len(self)
+        stop = have if stop is None else stop
+        if not 0 <= start <= stop <= have:
+            raise _errors.RangeError(f"rows {start} to {stop} of {have}")
+        return ArrowRows(self, names, filter, start, stop, limit, rows, batch_rows)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Returns a capsule with a stream of all rows, as that of arrow()."""
@@ -403,13 +433,13 @@ class Table(Pickled, _native.Table):
 
 
 class ArrowRows:
-    """Rows of some columns of a table, for pyarrow, Polars, DuckDB and others. See Table.arrow().
+    """Rows of some columns of a table, for pyarrow, Polars, DuckDB and others. See Table.scan().
 
     Each use reads the rows again. The table must be open.
     """
 
-    def __init__(self, table, names, start, count):
-        self._table, self._names, self._rows = table, names, (start, count)
+    def __init__(self, table, names, *what):
+        self._table, self._names, self._what = table, names, what
 
     def __arrow_c_stream__(self, requested_schema=None):
         """Returns a capsule with a stream.
@@ -417,12 +447,15 @@ class ArrowRows:
         requested_schema: the names of its fields choose and order the columns, if all of them are
         there. Types are not converted.
         """
-        return self._table._arrow_stream(self._names, *self._rows, requested_schema)
+        return self._table._arrow_stream(self._names, self._what, requested_schema)
 
     def __repr__(self):
-        start, count = self._rows
+        filter, start, stop, limit, numbers, _ = self._what
+        rows = f"rows {start} to {stop}" if numbers is None else f"{len(numbers)} rows"
+        where = "" if filter is None else f", filter {filter!r}"
+        most = "" if limit is None else f", limit {limit}"
         columns = ", ".join(self._names)
-        return f"<holdall.ArrowRows: rows {start} to {start + count}, columns {columns}>"
+        return f"<holdall.ArrowRows: {rows}{where}{most}, columns {columns}>"
 
 
 class Column(Array):

@@ -17,6 +17,10 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyTuple};
 use std::sync::Arc;
 
+/// Which rows a scan has: a filter, the first row, the one after the last, a limit; or their numbers.
+/// Then the maximum number of rows of a batch.
+type Scanned = (Option<String>, u64, u64, Option<u64>, Option<Vec<u64>>, u64);
+
 /// The native part of `holdall.Table`.
 #[pyclass(frozen, subclass, module = "holdall._native")]
 pub struct Table {
@@ -565,25 +569,32 @@ impl Table {
         )))))
     }
 
-    /// Returns a capsule with an Arrow stream of rows of columns.
+    /// Returns a capsule with an Arrow stream of rows of columns: a range, or those with numbers.
     ///
     /// The fields of a requested schema choose and order the columns, if all of them are there.
-    #[pyo3(signature = (columns, start, count, requested_schema = None))]
     fn _arrow_stream<'py>(
         &self,
         py: Python<'py>,
         columns: Vec<String>,
-        start: u64,
-        count: u64,
+        what: Scanned,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
+        let (filter, start, stop, limit, numbers, batch) = what;
         let requested = requested_schema.map(arrow::field_names).transpose()?;
         let requested = requested.filter(|names| names.iter().all(|name| columns.contains(name)));
         let columns = requested.unwrap_or(columns);
         let names: Vec<&str> = columns.iter().map(String::as_str).collect();
-        let end = start.saturating_add(count);
+        let scan = holdall::Scan::new().columns(&names).rows(start..stop);
+        let scan = scan.limit(limit.unwrap_or(u64::MAX)).batch(batch);
+        let scan = match &filter {
+            Some(filter) => scan.filter(filter),
+            None => scan,
+        };
         let reader = self.open.read(py, |table| {
-            let read = || table.columns_to_arrow(&names, start..end, 0);
+            let read = || match &numbers {
+                Some(numbers) => table.points_to_arrow(&names, numbers, batch),
+                None => table.scan(&scan),
+            };
             self.open.callbacks.call(py, read)
         })?;
         arrow::capsule(py, reader)

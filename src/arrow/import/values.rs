@@ -189,7 +189,7 @@ struct Values<'a> {
     /// The number of values in the buffers, including those before the offset of the array.
     all: usize,
     indices: &'a ValueIndices,
-    at: RowContext,
+    at: RowContext<'a>,
 }
 
 impl<'a> Values<'a> {

@@ -11,10 +11,19 @@ use crate::table::Table;
 
 /// A predicate of a table.
 pub enum Bound {
+    /// All are true.
     And(Vec<Bound>),
+    /// One of them is true.
     Or(Vec<Bound>),
+    /// The opposite.
     Not(Box<Bound>),
-    Column { index: usize, test: BoundTest },
+    /// A test of the values of a column.
+    Column {
+        /// The index of the column.
+        index: usize,
+        /// The test.
+        test: BoundTest,
+    },
 }
 
 /// A test of the values of a column.
@@ -41,6 +50,24 @@ struct Bounds {
     below: Option<u64>,
     /// The constant is a key, not between two.
     is_exact: bool,
+}
+
+impl Bound {
+    /// Returns the indices of the columns that are tested, each once.
+    pub fn columns(&self) -> Vec<usize> {
+        let mut columns = Vec::new();
+        self.add_columns(&mut columns);
+        columns
+    }
+
+    fn add_columns(&self, to: &mut Vec<usize>) {
+        match self {
+            Bound::And(all) | Bound::Or(all) => all.iter().for_each(|one| one.add_columns(to)),
+            Bound::Not(one) => one.add_columns(to),
+            Bound::Column { index, .. } if to.contains(index) => {}
+            Bound::Column { index, .. } => to.push(*index),
+        }
+    }
 }
 
 impl Predicate {

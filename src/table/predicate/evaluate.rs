@@ -9,7 +9,9 @@ use crate::alloc;
 use crate::array::Array;
 use crate::dtype::{Kind, Type};
 use crate::error::{Result, fail};
-use crate::table::Table;
+use crate::table::rows::{Rows, row_bytes};
+use crate::table::{Column, Table};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Rows that are tested at once.
@@ -24,6 +26,16 @@ pub struct Selected {
     pub next: u64,
     /// Some of the values that were tested were corrupt and are zeros, as the options requested.
     pub is_damaged: bool,
+}
+
+/// Consecutive rows of a table that a predicate tests.
+pub struct Tested<'t, A> {
+    table: &'t Table<A>,
+    first: u64,
+    n: usize,
+    /// The items of columns that were read, by the index of the column.
+    items: HashMap<usize, Vec<u8>>,
+    is_damaged: bool,
 }
 
 impl<A: AsRef<Array>> Table<A> {
@@ -52,14 +64,9 @@ impl<A: AsRef<Array>> Table<A> {
         while selected.next < range.end && selected.rows.len() < most {
             let first = selected.next;
             let n = batch.min(range.end - first);
-            let mut batch = Batch {
-                table: self,
-                first,
-                n: n as usize,
-                is_damaged: false,
-            };
-            let truth = batch.test(&bound)?;
-            selected.is_damaged |= batch.is_damaged;
+            let mut tested = Tested::new(self, first, n as usize);
+            let truth = tested.test(&bound)?;
+            selected.is_damaged |= tested.is_damaged;
             selected.next = first + n;
             for i in truth.rows() {
                 if selected.rows.len() == most {
@@ -74,15 +81,31 @@ impl<A: AsRef<Array>> Table<A> {
     }
 }
 
-/// Consecutive rows of a table.
-struct Batch<'t, A> {
-    table: &'t Table<A>,
-    first: u64,
-    n: usize,
-    is_damaged: bool,
-}
+impl<'t, A: AsRef<Array>> Tested<'t, A> {
+    /// Returns `n` rows that are to be tested.
+    pub fn new(table: &'t Table<A>, first: u64, n: usize) -> Tested<'t, A> {
+        Tested {
+            table,
+            first,
+            n,
+            items: HashMap::new(),
+            is_damaged: false,
+        }
+    }
 
-impl<A: AsRef<Array>> Batch<'_, A> {
+    /// Returns the numbers of the rows for which a predicate is true.
+    pub fn rows(&mut self, predicate: &Bound) -> Result<Vec<u64>> {
+        let truth = self.test(predicate)?;
+        let mut rows = alloc::with_capacity(truth.count_true())?;
+        rows.extend(truth.rows().map(|i| self.first + i));
+        Ok(rows)
+    }
+
+    /// Returns the items of the columns that were read, by the index of the column.
+    pub fn into_items(self) -> HashMap<usize, Vec<u8>> {
+        self.items
+    }
+
     fn test(&mut self, predicate: &Bound) -> Result<Truth> {
         let n = self.n;
         match predicate {
@@ -123,8 +146,22 @@ impl<A: AsRef<Array>> Batch<'_, A> {
         result.ok_or_else(|| fail!(Argument, "the predicate: \"and\" or \"or\" of nothing"))
     }
 
+    /// Reads the items of a column that was not read yet.
+    fn read(&mut self, index: usize, column: &Column<A>) -> Result<()> {
+        if self.items.contains_key(&index) {
+            return Ok(());
+        }
+        let array = column.array.as_ref();
+        let size = row_bytes(array).saturating_mul(self.n as u64);
+        let mut items = alloc::zeroed(alloc::allow(size, array.memory_limit(), "rows")?)?;
+        self.is_damaged |= column.read_items(&Rows::range(self.first, self.n), &mut items)?;
+        self.items.insert(index, items);
+        Ok(())
+    }
+
     fn column(&mut self, index: usize, test: &BoundTest) -> Result<Truth> {
-        let Some(column) = self.table.columns().get(index) else {
+        let table = self.table;
+        let Some(column) = table.columns().get(index) else {
             return Err(fail!(State, "column {index} is gone"));
         };
         let (array, n) = (column.array.as_ref(), self.n);
@@ -139,18 +176,15 @@ impl<A: AsRef<Array>> Batch<'_, A> {
                 BoundTest::IsNull | BoundTest::Keys(..) => Truth::new(n, null, None),
             };
         }
-        let item = &array.dtype().item;
-        let row = (array.nbytes() / self.table.rows().max(1)).max(1);
-        let len = alloc::allow(row.saturating_mul(n as u64), array.memory_limit(), "rows")?;
-        let mut items = alloc::zeroed(len)?;
-        let rows = (self.first, n as u64, 1);
-        self.is_damaged |= self.table.read_rows(index, rows, &mut items)?;
+        self.read(index, column)?;
+        let items = self.items.get(&index).map_or(&[][..], Vec::as_slice);
+        let (item, row) = (&array.dtype().item, row_bytes(array));
         let null = match (&column.nulls, Keys::of(item)) {
             (Some(rule), _) => {
-                let nulls = rule.nulls(self.first, n, item, &items)?;
+                let nulls = rule.nulls(self.first, n, item, items)?;
                 Some(Bits::new(n, |i| nulls.get(i).copied().unwrap_or(false))?)
             }
-            (None, Some(keys)) => keys.nat(n, &items)?,
+            (None, Some(keys)) => keys.nat(n, items)?,
             (None, None) => None,
         };
         match test {
@@ -159,12 +193,12 @@ impl<A: AsRef<Array>> Batch<'_, A> {
                 Truth::new(n, null, None)
             }
             BoundTest::Keys(keys, ranges) => {
-                let passed = test_keys(*keys, ranges, n, &items)?;
+                let passed = test_keys(*keys, ranges, n, items)?;
                 Truth::new(n, passed, null)
             }
             BoundTest::Text(of) => {
                 let (mut text, mut wrong) = (Vec::new(), None);
-                let mut items = items.chunks(row as usize);
+                let mut items = items.chunks(row.max(1) as usize);
                 let passed = Bits::new(n, |_| {
                     let item = items.next().unwrap_or_default();
                     let read = utf8(&array.dtype().item, item, &mut text);

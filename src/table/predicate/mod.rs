@@ -21,6 +21,9 @@ mod tests;
 mod times;
 mod truth;
 
+pub use bind::Bound;
+pub use evaluate::Tested;
+
 use std::fmt;
 
 /// A condition on the rows of a table.

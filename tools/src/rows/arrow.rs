@@ -1,7 +1,6 @@
 //! Rows of a table in Arrow's IPC format.
 
 use super::frame::Stored;
-use crate::failure;
 use crate::failure::{Result, library};
 use crate::file_name::FileName;
 use crate::ipc::{IpcWriter, failed};
@@ -27,11 +26,11 @@ fn batch(mut array: ArrowArray, schema: &FFI_ArrowSchema, path: &FileName) -> Re
 /// Prints the columns of a frame, as a file or a stream.
 pub fn table(stored: &Stored, table: &Table, is_file: bool, output: &mut Output) -> Result {
     let path = stored.path;
-    if stored.list.is_some() {
-        return Err(failure!("{path}: --to arrow takes a range of rows, --rows A:B:C"));
-    }
-    let columns = stored.frame.columns.iter().map(|column| column.name.as_str());
-    let reader = table.columns_to_arrow(&columns.collect::<Vec<_>>(), .., 0);
+    let columns: Vec<&str> = stored.frame.columns.iter().map(|column| &*column.name).collect();
+    let reader = match stored.list {
+        Some(rows) => table.points_to_arrow(&columns, rows, 0),
+        None => table.columns_to_arrow(&columns, .., 0),
+    };
     let reader = reader.map_err(library(path))?;
     let fields = schema(reader.schema().map_err(library(path))?);
     let schema = Schema::try_from(&fields).map_err(failed(path))?;
