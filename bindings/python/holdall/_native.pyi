@@ -671,11 +671,11 @@ class Schunk:
     def insert_blocks(self, chunk: int, blocks: Any) -> Any:
         """Inserts one chunk of blocks before a chunk, or at the end for the number of chunks.
 
-        blocks: bytes, or objects with a buffer, of any length but 0. A frame without content becomes
-        one of such blocks (readable from c-blosc2 3 on), as a BatchArray of python-blosc2 is. Then
-        insert() and append() add a chunk of one block; write() and truncate() retain where blocks
-        begin. Raises StateError for a frame with content in blocks of one length, UnsupportedError
-        for a Bloscpack file.
+        blocks: bytes, or objects with a buffer, of any length but 0. A frame without content
+        becomes one of such blocks (readable from c-blosc2 3 on), as a BatchArray of python-blosc2
+        is. Then insert() and append() add a chunk of one block; write() and truncate() retain where
+        blocks begin. Raises StateError for a frame with content in blocks of one length,
+        UnsupportedError for a Bloscpack file.
 
             >>> with holdall.Schunk.create("texts.b2frame", format="b2frame") as schunk:
             ...     schunk.insert_blocks(0, [b"one", b"and another"])
