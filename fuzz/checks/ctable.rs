@@ -114,6 +114,12 @@ fn add_columns(t: &mut Table) -> Result<()> {
 pub fn run(bytes: &[u8]) {
     let Some(folder) = files(bytes) else { return };
     let open = |mode| Table::open_in(&folder, mode, &options());
+    if let Ok(t) = open(Mode::Read).inspect_err(refused) {
+        for zones in (0..t.columns().len()).filter_map(|column| t.zones(column)) {
+            let is_sorted = zones.zones.is_sorted_by_key(|zone| zone.rows.end);
+            assert!(is_sorted && zones.zones.iter().all(|zone| zone.rows.end <= t.rows()));
+        }
+    }
     let Ok(mut t) = open(Mode::Append).inspect_err(refused) else {
         return;
     };

@@ -10,6 +10,7 @@ use crate::alloc;
 use crate::array::Array;
 use crate::error::{Result, fail};
 use crate::table::{Bound, Predicate, Rows, Table, Tested, row_bytes};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Maximum number of rows of a batch, if the caller does not set it.
@@ -42,8 +43,8 @@ enum Selection {
 /// A search for the rows for which a predicate is true.
 struct Search {
     predicate: Bound,
-    /// Rows that were not tested yet.
-    left: Range<u64>,
+    /// Rows that were not tested yet, and can pass.
+    left: VecDeque<Range<u64>>,
     /// How many rows may still be found.
     limit: u64,
     /// Rows that are tested at once, next time and at most.
@@ -59,11 +60,18 @@ struct Search {
 impl Search {
     /// Tests rows until some that were not read are found, or none are left.
     fn advance<A: AsRef<Array>>(&mut self, table: &Table<A>) -> Result<()> {
-        while self.taken == self.found.len() && !self.left.is_empty() && self.limit > 0 {
-            let first = self.left.start;
+        while self.taken == self.found.len() && self.limit > 0 {
+            let Some(left) = self.left.front_mut() else {
+                return Ok(());
+            };
+            let first = left.start;
             let end = (first / self.step + 1)
                 .saturating_mul(self.step)
-                .min(self.left.end);
+                .min(left.end);
+            left.start = end;
+            if left.is_empty() {
+                self.left.pop_front();
+            }
             let mut tested = Tested::new(table, first, (end - first) as usize);
             self.found = tested.rows(&self.predicate)?;
             self.found
@@ -74,7 +82,6 @@ impl Search {
                 items: tested.into_items(),
             };
             self.limit -= self.found.len() as u64;
-            self.left.start = end;
             self.step = self.step.saturating_mul(2).min(self.max_step);
         }
         Ok(())
@@ -105,6 +112,7 @@ impl<A: AsRef<Array> + Send + Sync> TableSource<A> {
         let table = columns.table();
         let left = range_of(table, rows)?;
         let predicate = predicate.bind(table)?;
+        let left = predicate.candidates(table, &left).into();
         let compared = predicate.columns();
         let compared = compared.iter().filter_map(|i| table.columns().get(*i));
         let read = columns.arrays().chain(compared.map(|c| c.array.as_ref()));

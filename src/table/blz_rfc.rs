@@ -123,6 +123,7 @@ pub(super) fn open(dir: &DatasetDir, config: &ReadConfig, options: &Options) -> 
         attrs,
         writer: Some(super::write::Writer::Dataset(Box::new(writer))),
         format: None,
+        zones: None,
     })
 }
 

@@ -21,6 +21,7 @@ mod splits;
 mod tests;
 mod view;
 mod write;
+mod zones;
 
 pub use cells::Cells;
 #[cfg(feature = "internals")]
@@ -35,6 +36,7 @@ pub use rows::{Rows, row_bytes, select_rows};
 pub use write::NewColumn;
 
 use self::write::Writer;
+use self::zones::{ZoneSource, Zones};
 use crate::alloc;
 use crate::array::Array;
 use crate::array::store::Store;
@@ -72,6 +74,8 @@ pub struct Table<A = Array> {
     writer: Option<Writer>,
     /// The format, if it is not that of the columns.
     format: Option<Format>,
+    /// The zones of the columns, if they are stored.
+    zones: Option<Arc<dyn ZoneSource>>,
 }
 
 /// One column.
@@ -193,6 +197,7 @@ impl Table {
             attrs,
             writer: None,
             format: None,
+            zones: None,
         }
         .map(ArrayFile::into_array)
     }
@@ -219,6 +224,7 @@ impl<A> Table<A> {
             attrs,
             writer,
             format,
+            zones,
         } = self;
         let column = |c: Column<A>| {
             Ok(Column {
@@ -236,6 +242,7 @@ impl<A> Table<A> {
             attrs,
             writer,
             format,
+            zones,
         })
     }
 
@@ -247,6 +254,12 @@ impl<A> Table<A> {
     /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// Returns the zones of a column, if they are stored and can be read.
+    pub fn zones(&self, column: usize) -> Option<Arc<Zones>> {
+        let column = self.columns.get(column)?;
+        self.zones.as_ref()?.zones(&column.name).ok()?
     }
 
     /// Returns the columns in order.

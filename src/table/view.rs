@@ -52,6 +52,7 @@ impl<A: AsRef<Array>> Table<A> {
             attrs: self.attrs.clone(),
             writer: None,
             format: self.format,
+            zones: None,
         })
     }
 

@@ -185,6 +185,7 @@ pub(super) fn open(dir: &DatasetDir, options: &Options) -> Result<Table> {
         attrs,
         writer: Some(Writer::Dataset(Box::new(writer))),
         format: None,
+        zones: None,
     })
 }
 
@@ -368,6 +369,7 @@ fn create_at(
         attrs: Attrs::default(),
         writer: Some(Writer::Dataset(Box::new(writer))),
         format: None,
+        zones: None,
     };
     table.attrs.is_yaml = options.get(Opt::Yaml, 0) == 1;
     for column in columns {

@@ -690,6 +690,17 @@ class Table(Handle):
             _lib.holdall_table_column_row_count(self._handle, i) for i in range(len(self.names))
         ]
 
+    def where(self, predicate):
+        """The numbers of the rows for which a predicate is true."""
+        start, count, part, found = c.c_uint64(), SIZE(), (c.c_uint64 * 4096)(), []
+        while start.value < len(self):
+            call(
+                "table_where", self._handle, predicate.encode(), c.byref(start), len(self), part,
+                len(part), c.byref(count),
+            )  # fmt: skip
+            found += part[: count.value]
+        return found
+
     def append(self, rows, columns):
         """The bytes of each column."""
         data = _numbers(c.c_char_p, columns)

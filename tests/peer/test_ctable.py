@@ -238,6 +238,31 @@ class Summaries(unittest.TestCase):
             least = int(np.median(model["i"])) if len(model["i"]) else 0
             found = table.where(table["i"] >= least)
             self.assertEqual(len(found), int((model["i"] >= least).sum()))
+        self.check_conditions(path, model)
+
+    def check_conditions(self, path, model):
+        """Conditions, for which the extrema exclude rows, select those that pass."""
+        i, u, f, flag, n, x = model.values()
+        n_valid, x_valid = n != -1, ~np.isnan(x)
+        draw = np.random.default_rng([SEED, len(i)])
+        with h.Table(path) as table:
+            for _ in range(2):
+                a, b = sorted(int(v) for v in draw.choice(np.append(i, 0), 2))
+                small, wide = sorted(int(v) for v in draw.integers(0, 60000, 2))
+                for condition, passes in (
+                    (f"i between {a} and {b}", (i >= a) & (i <= b)),
+                    (f"i < {a} or i > {b}", (i < a) | (i > b)),
+                    (f"not (i < {a} or u > {wide})", (i >= a) & (u <= wide)),
+                    (f"u in ({small}, {wide})", (u == small) | (u == wide)),
+                    (f"f > {b / 7}", (f > b / 7) | np.isnan(f)),
+                    (f"not f > {b / 7}", f <= b / 7),
+                    (f"flag and i < {b}", flag & (i < b)),
+                    (f"n < {b} and n is not null", n_valid & (n < b)),
+                    (f"not n = {abs(a)}", n_valid & (n != abs(a))),
+                    (f"x >= {b} or i = {a}", x_valid & (x >= np.float32(b)) | (i == a)),
+                    (f"x is null and i > {a}", ~x_valid & (i > a)),
+                ):
+                    self.assertEqual(table.where(condition), np.flatnonzero(passes).tolist(), condition)
 
 
 @dataclasses.dataclass

@@ -96,6 +96,7 @@ fn create_in(
         attrs: Attrs::default(),
         writer: Some(Writer::CTable(Box::new(writer))),
         format: Some(Format::CTable),
+        zones: None,
     };
     for column in columns {
         let at = table.columns.len();

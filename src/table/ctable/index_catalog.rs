@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::json::Value;
 use crate::superchunk::frame::Frame;
 use std::collections::HashSet;
+use std::path::{Component, Path};
 
-const INDEXES: &str = "index_catalog";
+pub const INDEXES: &str = "index_catalog";
 /// The epoch of the values, and that of those from which an index was made.
 const BUILT: &str = "built_value_epoch";
 const LEVELS: &str = "levels";
@@ -46,14 +47,20 @@ impl IndexCatalog {
 
     /// Reads the catalog of a table whose values have this epoch.
     pub fn read(meta: &Frame, epoch: u64) -> Result<IndexCatalog> {
-        let Some(stored) = meta.meta(INDEXES)? else {
-            return Ok(IndexCatalog::empty());
+        meta.meta(INDEXES)
+            .map(|stored| IndexCatalog::of(stored, epoch))
+    }
+
+    /// Returns what the metalayer of a table states whose values have this epoch.
+    pub fn of(stored: Option<&[u8]>, epoch: u64) -> IndexCatalog {
+        let Some(stored) = stored else {
+            return IndexCatalog::empty();
         };
         let Ok(Value::Object(mut entries)) = Value::parse(to_json(stored).as_bytes()) else {
-            return Ok(IndexCatalog {
+            return IndexCatalog {
                 entries: Vec::new(),
                 dropped: true,
-            });
+            };
         };
         let all = entries.len();
         let mut paths = HashSet::new();
@@ -63,10 +70,15 @@ impl IndexCatalog {
             let summary = summary(index).filter(|_| is_current);
             summary.is_some_and(|summary| paths.insert(summary.path))
         });
-        Ok(IndexCatalog {
+        IndexCatalog {
             dropped: entries.len() < all,
             entries,
-        })
+        }
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// Returns the summary of a column.
@@ -133,8 +145,12 @@ fn summary(index: &Value) -> Option<SummaryIndex> {
     if kind != Some("summary") || !is_field || name != LEVEL {
         return None;
     }
+    let path = level.get("path")?.as_str()?;
+    let is_inside = Path::new(path)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
     Some(SummaryIndex {
-        path: level.get("path")?.as_str()?.to_owned(),
+        path: is_inside.then(|| path.to_owned())?,
         segment: level.get("segment_len")?.as_u64().filter(|n| *n > 0)?,
         null_aware: index.get("null_aware") == Some(&Value::Bool(true)),
     })

@@ -3,8 +3,8 @@
 //! those of `_vlmeta`. Specified in docs/stores.md.
 //!
 //! - Reading: `column` has the rows of an array, `text_rows` those of values of any length, which are in
-//!   `utf8`, `batches` or a `dictionary`. Other columns are listed and not read (`unread`); neither are
-//!   indexes.
+//!   `utf8`, `batches` or a `dictionary`. Other columns are listed and not read (`unread`). `zones` reads
+//!   the extrema of blocks, by which conditions exclude rows; other indexes are not read.
 //! - Writing: `column_writer` and `text_writer`, whose values are in `utf8_writer`, `batch_writer` or
 //!   `dictionary_writer`. `commit_part` is what the commit of all columns, in `writer`, needs of each.
 //! - `valid_rows` and `row_map`: the positions of rows; `null_mask`: which are null.
@@ -36,6 +36,7 @@ mod utf8;
 mod utf8_writer;
 mod valid_rows;
 mod writer;
+mod zones;
 
 pub use commit_part::part_of;
 pub use create::create;
@@ -47,12 +48,15 @@ pub use writer::{CTableWriter, writer_of};
 use self::batches::{Batches, Items};
 use self::column::Rows;
 use self::dictionary::Dictionary;
+use self::index_catalog::{INDEXES, IndexCatalog};
 use self::objects::Objects;
 use self::schema::{Field, Nulls, TextForm, Values};
 use self::text_rows::{TextRows, TextSource};
 use self::unread::Unread;
 use self::utf8::Utf8;
 use self::valid_rows::ValidRows;
+use self::zones::StoredZones;
+use super::zones::ZoneSource;
 use super::{Column, NullRule, Table};
 use crate::array::Array;
 use crate::array::msgpack_json::to_json;
@@ -73,7 +77,7 @@ use crate::superchunk::any::Superchunk;
 use crate::superchunk::bloscpack::Mode;
 use crate::superchunk::frame::Frame;
 use std::ffi::OsStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 const META: &str = "_meta";
 const SCHEMA: &str = "schema";
@@ -169,6 +173,15 @@ pub fn node_of(name: &str) -> String {
     format!("{COLUMNS}/{}", schema::path_of(name))
 }
 
+/// Returns the text of the schema.
+fn schema_of(meta: &Superchunk) -> Result<Vec<u8>> {
+    let packed = meta.meta(SCHEMA)?.unwrap_or_default();
+    match Value::parse(to_json(packed).as_bytes()) {
+        Ok(Value::String(text)) => Ok(text.into_bytes()),
+        _ => Err(fail!(Format, "{META}: the metalayer {SCHEMA:?} is no text")),
+    }
+}
+
 struct Opened<'a> {
     store: &'a Store,
     root: &'a str,
@@ -177,7 +190,8 @@ struct Opened<'a> {
 
 impl Opened<'_> {
     fn open(&self, name: &str) -> Result<Table> {
-        let fields = schema::parse(&self.schema()?)?;
+        let meta = self.metalayers(META)?;
+        let fields = schema::parse(&schema_of(&meta)?)?;
         let mask = self.array(VALID_ROWS)?;
         let valid = Arc::new(ValidRows::read(&mask, self.options.memory_limit())?);
         let column = |field: &Field| {
@@ -191,6 +205,7 @@ impl Opened<'_> {
             attrs: self.attrs()?,
             writer: None,
             format: Some(Format::CTable),
+            zones: self.zones(&meta, &valid)?,
         })
     }
 
@@ -217,12 +232,28 @@ impl Opened<'_> {
     }
 
     fn schema(&self) -> Result<Vec<u8>> {
-        let meta = self.metalayers(META)?;
-        let packed = meta.meta(SCHEMA)?.unwrap_or_default();
-        match Value::parse(to_json(packed).as_bytes()) {
-            Ok(Value::String(text)) => Ok(text.into_bytes()),
-            _ => Err(fail!(Format, "{META}: the metalayer {SCHEMA:?} is no text")),
+        schema_of(&self.metalayers(META)?)
+    }
+
+    /// Returns the zones of a table in a folder, if it has any.
+    fn zones(
+        &self,
+        meta: &Superchunk,
+        valid: &Arc<ValidRows>,
+    ) -> Result<Option<Arc<dyn ZoneSource>>> {
+        let epoch = writer::parsed(meta.meta(writer::VALUE_EPOCH)?);
+        let catalog = IndexCatalog::of(meta.meta(INDEXES)?, epoch);
+        if self.store.format() != Format::B2d || catalog.is_empty() {
+            return Ok(None);
         }
+        Ok(Some(Arc::new(StoredZones {
+            files: TableFiles::new(&self.store.folder()?, self.root),
+            catalog,
+            epoch,
+            valid: valid.clone(),
+            options: self.options.clone(),
+            read: Mutex::default(),
+        })))
     }
 
     fn attrs(&self) -> Result<Attrs> {

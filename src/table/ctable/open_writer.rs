@@ -82,6 +82,7 @@ pub fn open(store: &Store, root: &str, options: &Options) -> Result<Table> {
         attrs: opened.attrs()?,
         name,
         format: Some(Format::CTable),
+        zones: None,
         writer: Some(Writer::CTable(Box::new(CTableWriter::of(
             files, found, &session, options,
         )))),

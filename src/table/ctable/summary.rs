@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Flags of a segment.
-const ALL_NAN: u8 = 1;
-const HAS_NAN: u8 = 2;
-const ALL_NULL: u8 = 4;
+pub const ALL_NAN: u8 = 1;
+pub const HAS_NAN: u8 = 2;
+pub const ALL_NULL: u8 = 4;
 /// Segments whose entries are written at once.
 const PIECE: usize = 1 << 12;
 

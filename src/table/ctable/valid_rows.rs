@@ -158,6 +158,17 @@ impl ValidRows {
         word as u64 * WORD + u64::from(bits.trailing_zeros())
     }
 
+    /// Returns the number of rows before a position.
+    pub fn rows_before(&self, position: u64) -> u64 {
+        if self.is_dense() || position >= self.end {
+            return position.min(self.count);
+        }
+        let word = (position / WORD) as usize;
+        let bits = self.bits.get(word).copied().unwrap_or_default();
+        let before = self.before.get(word).copied().unwrap_or(self.count);
+        before + u64::from((bits & !(u64::MAX << (position % WORD))).count_ones())
+    }
+
     /// Returns whether a position is that of a row.
     pub fn is_valid(&self, position: u64) -> bool {
         if self.is_dense() {

@@ -44,7 +44,7 @@ use std::sync::Arc;
 /// Metalayers of `_meta`.
 const KIND: &str = "kind";
 const VERSION: &str = "version";
-const VALUE_EPOCH: &str = "value_epoch";
+pub const VALUE_EPOCH: &str = "value_epoch";
 const VISIBILITY_EPOCH: &str = "visibility_epoch";
 /// Default number of rows in a chunk, the minimum of a small table, and the maximum bytes of a chunk
 /// with more rows than one.
@@ -524,7 +524,12 @@ fn write_meta(
 
 /// Returns the catalog of the indexes of a table.
 pub fn index_catalog(meta: &Frame) -> Result<IndexCatalog> {
-    IndexCatalog::read(meta, number(meta, VALUE_EPOCH)?)
+    IndexCatalog::read(meta, value_epoch(meta)?)
+}
+
+/// Returns the epoch of the values of a table.
+pub fn value_epoch(meta: &Frame) -> Result<u64> {
+    number(meta, VALUE_EPOCH)
 }
 
 /// Adds one to a number. Returns the sum.
@@ -536,8 +541,12 @@ fn count(meta: &mut Frame, name: &str) -> Result<u64> {
 
 /// Returns the number that a metalayer has; 0 without it.
 fn number(meta: &Frame, name: &str) -> Result<u64> {
-    let stored = meta.meta(name)?.map(to_json).unwrap_or_default();
-    Ok(stored.parse().unwrap_or(0))
+    meta.meta(name).map(parsed)
+}
+
+/// Returns the number that a metalayer states; 0 without it.
+pub fn parsed(stored: Option<&[u8]>) -> u64 {
+    stored.map(to_json).unwrap_or_default().parse().unwrap_or(0)
 }
 
 /// Returns the column over an array, whose rows have these positions.

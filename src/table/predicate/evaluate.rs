@@ -61,9 +61,19 @@ impl<A: AsRef<Array>> Table<A> {
             next: range.start,
             is_damaged: false,
         };
-        while selected.next < range.end && selected.rows.len() < most {
-            let first = selected.next;
-            let n = batch.min(range.end - first);
+        let mut candidates = bound.candidates(self, &range).into_iter();
+        let mut left = range.start..range.start;
+        while selected.rows.len() < most {
+            if left.is_empty() {
+                let Some(next) = candidates.next() else {
+                    selected.next = range.end;
+                    break;
+                };
+                left = next;
+            }
+            let first = left.start;
+            let n = batch.min(left.end - first);
+            left.start += n;
             let mut tested = Tested::new(self, first, n as usize);
             let truth = tested.test(&bound)?;
             selected.is_damaged |= tested.is_damaged;

@@ -5,6 +5,7 @@
 use super::truth::Bits;
 use crate::dtype::{Kind, Type};
 use crate::error::Result;
+use std::cell::Cell;
 
 /// The sign bit, which two's complement orders the other way.
 const SIGN: u64 = 1 << 63;
@@ -51,6 +52,21 @@ impl Keys {
             big_endian: item.big_endian,
             has_nat,
         })
+    }
+
+    /// Returns whether the keys of these items and of others are of the same numbers.
+    pub fn orders_as(&self, other: &Keys) -> bool {
+        (self.number, self.size) == (other.number, other.size)
+    }
+
+    /// Returns the key of an item; none if it has another size.
+    pub fn key(&self, item: &[u8]) -> Option<u64> {
+        let key = Cell::new(0);
+        let test = self.test(1, item, |found| {
+            key.set(found);
+            true
+        });
+        (item.len() == self.size && test.is_ok()).then(|| key.get())
     }
 
     /// Returns whether the items are floating-point numbers.

@@ -13,8 +13,9 @@
 #![forbid(unsafe_code)]
 
 mod bind;
+mod candidates;
 mod evaluate;
-mod keys;
+pub(super) mod keys;
 mod parse;
 #[cfg(test)]
 mod tests;

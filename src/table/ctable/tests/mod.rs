@@ -3,6 +3,7 @@
 mod summaries;
 mod texts;
 mod write;
+mod zones;
 
 use super::*;
 use crate::array::store::Texts;

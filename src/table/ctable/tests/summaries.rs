@@ -17,10 +17,10 @@ use std::path::Path;
 type Change = fn(&mut Table) -> Result<()>;
 
 const SEGMENT: u64 = 7;
-const ENTRIES: &str = "_indexes/a/summary.block.b2nd";
+pub(super) const ENTRIES: &str = "_indexes/a/summary.block.b2nd";
 const CATALOG: &str = "index_catalog";
 
-fn options() -> Options {
+pub(super) fn options() -> Options {
     Options::new().with(Opt::Threads, 1).unwrap()
 }
 
@@ -34,13 +34,13 @@ fn values(t: &Table, rng: &mut Rng, n: u64) -> Vec<Vec<u8>> {
     [4, 8].map(row).to_vec()
 }
 
-fn append(t: &mut Table, seed: u64, n: u64) -> Result<()> {
+pub(super) fn append(t: &mut Table, seed: u64, n: u64) -> Result<()> {
     let rows = values(t, &mut Rng(seed * 2 + 1), n);
     t.append(n, &[&rows[0], &rows[1]])
 }
 
 /// Returns a disk with a table of integers, which have summaries, and floats.
-fn base(rows: u64) -> SimDisk {
+pub(super) fn base(rows: u64) -> SimDisk {
     let disk = SimDisk::default();
     let folder = disk.folder();
     let columns =
@@ -122,7 +122,7 @@ fn add_index(folder: &Arc<dyn Folder>) {
     meta.commit().unwrap();
 }
 
-fn metalayer(folder: &Arc<dyn Folder>, name: &str) -> String {
+pub(super) fn metalayer(folder: &Arc<dyn Folder>, name: &str) -> String {
     let meta = Frame::open_in(folder, OsStr::new("_meta.b2f"), Mode::Read, &options()).unwrap();
     meta.meta(name).unwrap().map(to_json).unwrap_or_default()
 }
@@ -178,6 +178,7 @@ fn random_changes_update_them() {
                     append(&mut t, rng.draw() >> 1, 1).unwrap();
                     t.commit().unwrap();
                     check(&folder).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+                    super::zones::check(&folder, &mut rng);
                     assert!(!folder.exists(OsStr::new("_indexes/f/full.b2nd")).unwrap());
                     assert!(!metalayer(&folder, CATALOG).contains("full"));
                 }
