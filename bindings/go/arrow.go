@@ -92,8 +92,10 @@ type Scan struct {
 // Where compares are read first, and others only where rows pass. Errors: as of Where and Arrow.
 func (t *Table) Scan(s Scan) (*ArrowStream, error) {
 	end, limit := s.End, s.Limit
-	if end == 0 {
-		end = max(t.RowCount(), s.Start)
+	if end == 0 && s.Start < t.RowCount() {
+		end = t.RowCount()
+	} else if end == 0 {
+		end = s.Start
 	}
 	if limit == 0 {
 		limit = math.MaxUint64
@@ -106,7 +108,7 @@ func (t *Table) Scan(s Scan) (*ArrowStream, error) {
 	}
 	room := arena{}
 	defer room.free()
-	n, list := t.named(&room, s.Columns)
+	n, list := t.columnList(&room, s.Columns)
 	var where *C.char
 	if s.Where != "" {
 		where = room.text(s.Where)
@@ -127,7 +129,7 @@ func (t *Table) PointsArrow(names []string, rows []uint64, batch uint64) (*Arrow
 	}
 	room := arena{}
 	defer room.free()
-	n, list := t.named(&room, names)
+	n, list := t.columnList(&room, names)
 	return newArrowStream(t.handle, "arrow",
 		func(p unsafe.Pointer, out *C.struct_ArrowArrayStream, c *call) C.holdall_status {
 			return C.holdall_table_points_to_arrow((*C.holdall_table)(p), numbers(rows),
@@ -135,8 +137,8 @@ func (t *Table) PointsArrow(names []string, rows []uint64, batch uint64) (*Arrow
 		})
 }
 
-// named returns a C array of names of columns and its length; nil stands for all columns.
-func (t *Table) named(room *arena, names []string) (C.uint32_t, **C.char) {
+// columnList returns a C array of names of columns and its length; nil stands for all columns.
+func (t *Table) columnList(room *arena, names []string) (C.uint32_t, **C.char) {
 	if names == nil {
 		return C.uint32_t(len(t.Columns())), nil
 	}

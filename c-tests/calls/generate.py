@@ -41,6 +41,10 @@ OPTIONAL = {
     ("holdall_table_read_rows", "names"),
     ("holdall_table_read_points", "names"),
     ("holdall_table_columns_to_arrow", "names"),
+    ("holdall_table_scan", "names"),
+    ("holdall_table_points_to_arrow", "names"),
+    # all rows
+    ("holdall_table_scan", "predicate"),
     ("holdall_table_slice", "names"),
     # all records in order
     ("holdall_bag_copy", "indices"),
@@ -120,6 +124,10 @@ ARGUMENTS = {
     ("holdall_table_read_nulls", "nulls"): "room(count < 1000 ? count : 1)",
     ("holdall_schunk_block_offsets", "offsets"): "numbers(99)",
     ("holdall_schunk_block_offsets", "capacity"): "a_count(99)",
+    ("holdall_table_scan", "start"): "a_count(9)",
+    ("holdall_table_scan", "count"): "a_count(9)",
+    ("holdall_table_points_to_arrow", "rows"): "numbers(99)",
+    ("holdall_table_points_to_arrow", "row_count"): "a_count(99)",
     ("holdall_table_where", "rows"): "numbers(99)",
     ("holdall_table_where", "capacity"): "a_count(98) + 1",
     ("holdall_epoch_next", "epoch"): "picked(0, K_epoch)",

@@ -545,16 +545,12 @@ impl Table {
             Some(names) => self.indices(&names.iter().map(String::as_str).collect::<Vec<_>>())?,
             None => (0..self.inner.columns().len()).collect(),
         };
-        let (first, n) = first_and_count(&scan.rows, self.rows());
-        let source = self
-            .selected(columns)
-            .and_then(|columns| match &scan.predicate {
-                None => TableSource::range(columns, (first, n.min(scan.limit)), scan.batch),
-                Some(text) => {
-                    let predicate = Predicate::parse(text)?;
-                    TableSource::search(columns, &predicate, (first, n), scan.limit, scan.batch)
-                }
-            });
+        let rows = first_and_count(&scan.rows, self.rows());
+        let predicate = scan.predicate.as_deref().map(Predicate::parse);
+        let predicate = predicate.transpose().map_err(Error)?;
+        let source = self.selected(columns).and_then(|columns| {
+            TableSource::scan(columns, predicate.as_ref(), rows, scan.limit, scan.batch)
+        });
         source.map(ArrowReader::new).map_err(Error)
     }
 

@@ -92,25 +92,28 @@ impl<A: AsRef<Array> + Send + Sync> TableSource<A> {
     /// Reads consecutive rows, `batch` rows per batch; 0: a number derived from the row size and the
     /// chunks.
     pub fn range(columns: TableColumns<A>, rows: (u64, u64), batch: u64) -> Result<TableSource<A>> {
-        let left = range_of(columns.table(), rows)?;
-        let rows = Selection::Range {
-            left,
-            is_aligned: batch == 0,
-        };
-        Ok(TableSource::new(columns, rows, batch))
+        TableSource::scan(columns, None, rows, u64::MAX, batch)
     }
 
-    /// Reads those of consecutive rows for which a predicate is true, at most `limit`. A batch has
-    /// one row at least, and at most `batch`.
-    pub fn search(
+    /// Reads those of consecutive rows for which a predicate is true, if there is one, and at most
+    /// `limit`. With a predicate a batch has one row at least, and at most `batch`.
+    pub fn scan(
         columns: TableColumns<A>,
-        predicate: &Predicate,
+        predicate: Option<&Predicate>,
         rows: (u64, u64),
         limit: u64,
         batch: u64,
     ) -> Result<TableSource<A>> {
         let table = columns.table();
         let left = range_of(table, rows)?;
+        let Some(predicate) = predicate else {
+            let end = left.end.min(left.start.saturating_add(limit));
+            let rows = Selection::Range {
+                left: left.start..end,
+                is_aligned: batch == 0,
+            };
+            return Ok(TableSource::new(columns, rows, batch));
+        };
         let predicate = predicate.bind(table)?;
         let left = predicate.candidates(table, &left).into();
         let compared = predicate.columns();

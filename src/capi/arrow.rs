@@ -126,11 +126,11 @@ pub unsafe extern "C" fn holdall_table_scan(
 ) -> holdall_status {
     let columns = |table: &_| columns_of(table, column_count, names);
     give_columns(table, out, err, columns, |columns| {
-        if predicate.is_null() {
-            return TableSource::range(columns, (start, count.min(limit)), batch);
-        }
-        let predicate = Predicate::parse(utf8(predicate, "predicate")?)?;
-        TableSource::search(columns, &predicate, (start, count), limit, batch)
+        let predicate = match predicate.is_null() {
+            true => None,
+            false => Some(Predicate::parse(utf8(predicate, "predicate")?)?),
+        };
+        TableSource::scan(columns, predicate.as_ref(), (start, count), limit, batch)
     })
 }
 
