@@ -225,7 +225,7 @@ impl<'t, A: AsRef<Array>> Tested<'t, A> {
 /// Returns for each item whether its key is in one of the ranges.
 fn test_keys(keys: Keys, ranges: &Ranges, n: usize, items: &[u8]) -> Result<Bits> {
     match ranges[..] {
-        [(low, high)] => keys.test(n, items, |key| key.wrapping_sub(low) <= high - low),
+        [range] => keys.test_range(n, items, range),
         _ => keys.test(n, items, |key| {
             let after = ranges.partition_point(|(low, _)| *low <= key);
             let range = after.checked_sub(1).and_then(|at| ranges.get(at));
