@@ -95,10 +95,11 @@ holdall_status holdall_table_columns_to_arrow(const holdall_table *table,
 /* Exports those of count rows from start on for which a predicate is true, at most limit
  * (UINT64_MAX: all), in their order, as holdall_table_columns_to_arrow(). predicate: as for
  * holdall_table_where(); NULL: true for all. Columns that are compared are read first, and
- * others only where rows pass. With a predicate a batch has 1 to batch rows.
+ * others only where rows pass; with a predicate a batch may have fewer rows than requested.
+ * names NULL: all columns, of which column_count is the number.
  *
  * Returns:
- * - others: as holdall_table_where(), holdall_table_to_arrow(). */
+ * - others: as holdall_table_where(), but not HOLDALL_DAMAGED, and holdall_table_to_arrow(). */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_scan(const holdall_table *table,
                                   const char *predicate,
@@ -112,7 +113,7 @@ holdall_status holdall_table_scan(const holdall_table *table,
                                   holdall_error *err);
 
 /* Exports the row_count rows with these numbers, in this order and with repetitions, as
- * holdall_table_columns_to_arrow().
+ * holdall_table_columns_to_arrow(). rows is copied.
  *
  * Returns:
  * - HOLDALL_E_RANGE: there is no such row (err->position: its position in rows). */

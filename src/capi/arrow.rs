@@ -106,10 +106,11 @@ pub unsafe extern "C" fn holdall_table_columns_to_arrow(
 /// Exports those of count rows from start on for which a predicate is true, at most limit
 /// (UINT64_MAX: all), in their order, as holdall_table_columns_to_arrow(). predicate: as for
 /// holdall_table_where(); NULL: true for all. Columns that are compared are read first, and others
-/// only where rows pass. With a predicate a batch has 1 to batch rows.
+/// only where rows pass; with a predicate a batch may have fewer rows than requested. names NULL:
+/// all columns, of which column_count is the number.
 ///
 /// Returns:
-/// - others: as holdall_table_where(), holdall_table_to_arrow().
+/// - others: as holdall_table_where(), but not HOLDALL_DAMAGED, and holdall_table_to_arrow().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_scan(
@@ -135,7 +136,7 @@ pub unsafe extern "C" fn holdall_table_scan(
 }
 
 /// Exports the row_count rows with these numbers, in this order and with repetitions, as
-/// holdall_table_columns_to_arrow().
+/// holdall_table_columns_to_arrow(). rows is copied.
 ///
 /// Returns:
 /// - HOLDALL_E_RANGE: there is no such row (err->position: its position in rows).

@@ -117,6 +117,7 @@ class Scan(Case):
             scan = table.scan(filter="carrier = 'UA'")
             self.assertEqual(duckdb.sql("select sum(km) from scan").fetchall(), [(301.5,)])
             self.assertEqual(polars.DataFrame(scan)["km"].to_list(), [1.5, 300])
+            self.assertEqual(pa.table(table.scan(limit=1 << 64, batch_rows=1 << 64)), rows)
             self.assertIn("filter \"carrier = 'UA'\"", repr(scan))
             self.assertIn("2 rows", repr(table.scan(rows=[0, 1])))
             for wrong, error in (
@@ -124,13 +125,17 @@ class Scan(Case):
                 ({"start": 4}, holdall.RangeError),
                 ({"stop": 4}, holdall.RangeError),
                 ({"rows": [0], "limit": 1}, holdall.ArgumentError),
+                ({"rows": [3]}, holdall.RangeError),
+                ({"rows": [-1]}, holdall.RangeError),
+                ({"rows": [1 << 64]}, holdall.RangeError),
+                ({"limit": -1}, holdall.ArgumentError),
+                ({"batch_rows": -1}, holdall.ArgumentError),
             ):
                 with self.assertRaises(error, msg=wrong):
                     table.scan(**wrong)
             for wrong, error in (
                 ({"filter": "km >"}, holdall.ArgumentError),
                 ({"filter": "km = 'x'"}, holdall.TypeError),
-                ({"rows": [3]}, holdall.RangeError),
             ):
                 with self.assertRaises(error, msg=wrong):
                     pa.table(table.scan(**wrong))

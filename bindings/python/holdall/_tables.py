@@ -421,10 +421,16 @@ class Table(Pickled, _native.Table):
             if filter is not None or limit is not None or start or stop is not None:
                 raise _errors.ArgumentError("rows, and also a filter, a range or a limit")
             rows = [operator.index(i) for i in rows]
+            if wrong := [i for i in rows if not 0 <= i < len(self)]:
+                raise _errors.RangeError(f"row {wrong[0]} of {len(self)}")
         have = len(self)
         stop = have if stop is None else stop
         if not 0 <= start <= stop <= have:
             raise _errors.RangeError(f"rows {start} to {stop} of {have}")
+        if batch_rows < 0 or (limit is not None and limit < 0):
+            raise _errors.ArgumentError("a negative limit or batch_rows")
+        limit = None if limit is None else min(limit, have)
+        batch_rows = min(batch_rows, have)
         return ArrowRows(self, names, filter, start, stop, limit, rows, batch_rows)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:

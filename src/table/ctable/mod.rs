@@ -55,7 +55,7 @@ use self::text_rows::{TextRows, TextSource};
 use self::unread::Unread;
 use self::utf8::Utf8;
 use self::valid_rows::ValidRows;
-use self::zones::StoredZones;
+use self::zones::{Segments, StoredZones};
 use super::zones::ZoneSource;
 use super::{Column, NullRule, Table};
 use crate::array::Array;
@@ -76,6 +76,7 @@ use crate::store::{self, NodeLocation, Store};
 use crate::superchunk::any::Superchunk;
 use crate::superchunk::bloscpack::Mode;
 use crate::superchunk::frame::Frame;
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex};
 
@@ -194,18 +195,20 @@ impl Opened<'_> {
         let fields = schema::parse(&schema_of(&meta)?)?;
         let mask = self.array(VALID_ROWS)?;
         let valid = Arc::new(ValidRows::read(&mask, self.options.memory_limit())?);
-        let column = |field: &Field| {
-            self.column(field, &valid)
+        let mut segments = HashMap::new();
+        let mut column = |field: &Field| {
+            self.column(field, &valid, &mut segments)
                 .map_err(|e| in_column(e, &field.name))
         };
+        let columns = fields.iter().map(&mut column).collect::<Result<_>>()?;
         Ok(Table {
             name: name.to_owned(),
             rows: valid.count(),
-            columns: fields.iter().map(column).collect::<Result<_>>()?,
+            columns,
             attrs: self.attrs()?,
             writer: None,
             format: Some(Format::CTable),
-            zones: self.zones(&meta, &valid)?,
+            zones: self.zones(&meta, &valid, segments)?,
         })
     }
 
@@ -240,6 +243,7 @@ impl Opened<'_> {
         &self,
         meta: &Superchunk,
         valid: &Arc<ValidRows>,
+        segments: HashMap<String, Segments>,
     ) -> Result<Option<Arc<dyn ZoneSource>>> {
         let epoch = writer::parsed(meta.meta(writer::VALUE_EPOCH)?);
         let catalog = IndexCatalog::of(meta.meta(INDEXES)?, epoch);
@@ -251,6 +255,7 @@ impl Opened<'_> {
             catalog,
             epoch,
             valid: valid.clone(),
+            segments,
             options: self.options.clone(),
             read: Mutex::default(),
         })))
@@ -268,7 +273,12 @@ impl Opened<'_> {
         Ok(attrs)
     }
 
-    fn column(&self, field: &Field, valid: &Arc<ValidRows>) -> Result<Column> {
+    fn column(
+        &self,
+        field: &Field,
+        valid: &Arc<ValidRows>,
+        segments: &mut HashMap<String, Segments>,
+    ) -> Result<Column> {
         let node = format!("{COLUMNS}/{}", field.path);
         match &field.values {
             Values::Texts(form) => return self.texts(field, form, valid),
@@ -276,6 +286,9 @@ impl Opened<'_> {
             Values::Items | Values::Times(_) => {}
         }
         let array = self.array(&node)?;
+        if let (&[positions], &[len]) = (array.shape(), array.blockshape()) {
+            segments.insert(field.name.clone(), Segments { positions, len });
+        }
         let dtype = match &field.values {
             Values::Times(unit) => times(&array, unit)?,
             _ => array.dtype().clone(),

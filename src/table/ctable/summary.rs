@@ -66,6 +66,7 @@ impl Summary {
         let items = Items::of(column, nulls)?;
         let fits = entries.itemsize() == items.entry_len()
             && segment > 0
+            && column.blockshape() == [segment]
             && *stored == positions.div_ceil(segment);
         fits.then(|| Summary {
             entries,

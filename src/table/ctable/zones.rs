@@ -24,12 +24,21 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The blocks of a column, each of which has an entry.
+#[derive(Clone, Copy)]
+pub struct Segments {
+    pub positions: u64,
+    /// Positions of a block.
+    pub len: u64,
+}
+
 /// The summaries of a table whose values had this epoch when it was opened.
 pub struct StoredZones {
     pub files: TableFiles,
     pub catalog: IndexCatalog,
     pub epoch: u64,
     pub valid: Arc<ValidRows>,
+    pub segments: HashMap<String, Segments>,
     pub options: Options,
     /// What was read, by column.
     pub read: Mutex<HashMap<String, Result<Option<Arc<Zones>>>>>,
@@ -37,19 +46,24 @@ pub struct StoredZones {
 
 impl ZoneSource for StoredZones {
     fn zones(&self, column: &str) -> Result<Option<Arc<Zones>>> {
-        let Some(index) = self.catalog.summary(column) else {
+        let Some((index, segments)) = self.catalog.summary(column).zip(self.segments.get(column))
+        else {
             return Ok(None);
         };
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let zones = read
-            .entry(column.to_owned())
-            .or_insert_with(|| self.load(&index).map(|zones| zones.map(Arc::new)));
+        let zones = read.entry(column.to_owned()).or_insert_with(|| {
+            self.load(&index, *segments)
+                .map(|zones| zones.map(Arc::new))
+        });
         zones.as_ref().map(Clone::clone).map_err(Error::clone)
     }
 }
 
 impl StoredZones {
-    fn load(&self, index: &SummaryIndex) -> Result<Option<Zones>> {
+    fn load(&self, index: &SummaryIndex, segments: Segments) -> Result<Option<Zones>> {
+        if index.segment != segments.len {
+            return Ok(None);
+        }
         Snapshot::read(&self.files.container(), |snapshot| {
             let folder = snapshot.folder()?;
             if self.current(&folder)? != self.epoch {
@@ -57,7 +71,7 @@ impl StoredZones {
             }
             let path = OsStr::new(&index.path);
             let entries = Array::open_in(&folder, path, Mode::Read, &self.options)?;
-            let zones = self.zones_of(&entries, index.segment)?;
+            let zones = self.zones_of(&entries, segments)?;
             let is_current = snapshot.same_journal()? && self.current(&folder)? == self.epoch;
             Ok(zones.filter(|_| is_current))
         })
@@ -69,7 +83,7 @@ impl StoredZones {
         super::writer::value_epoch(&meta)
     }
 
-    fn zones_of(&self, entries: &Array, segment: u64) -> Result<Option<Zones>> {
+    fn zones_of(&self, entries: &Array, segments: Segments) -> Result<Option<Zones>> {
         let item = &entries.dtype().item;
         let (Kind::Struct(fields), &[n]) = (&item.kind, entries.shape()) else {
             return Ok(None);
@@ -79,7 +93,7 @@ impl StoredZones {
         };
         let fits = low.item == high.item
             && flags.item.size == 1
-            && n.saturating_mul(segment) >= self.valid.end();
+            && n == segments.positions.div_ceil(segments.len.max(1));
         let Some(keys) = Keys::of(&low.item).filter(|_| fits) else {
             return Ok(None);
         };
@@ -107,7 +121,8 @@ impl StoredZones {
                 return Ok(None);
             }
             zones.push(Zone {
-                rows: rows(i.saturating_mul(segment))..rows((i + 1).saturating_mul(segment)),
+                rows: rows(i.saturating_mul(segments.len))
+                    ..rows((i + 1).saturating_mul(segments.len)),
                 extrema: extrema.filter(|_| flags & (ALL_NAN | ALL_NULL) == 0),
                 has_nan: flags & HAS_NAN != 0 || flags & (ALL_NAN | ALL_NULL) == ALL_NAN,
             });

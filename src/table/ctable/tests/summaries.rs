@@ -16,9 +16,10 @@ use std::path::Path;
 
 type Change = fn(&mut Table) -> Result<()>;
 
-const SEGMENT: u64 = 7;
+/// Positions of a block.
+const SEGMENT: u64 = 16;
 pub(super) const ENTRIES: &str = "_indexes/a/summary.block.b2nd";
-const CATALOG: &str = "index_catalog";
+pub(super) const CATALOG: &str = "index_catalog";
 
 pub(super) fn options() -> Options {
     Options::new().with(Opt::Threads, 1).unwrap()
@@ -227,8 +228,8 @@ fn summaries_that_do_not_fit_are_dropped() {
     let folder = base(20).folder();
     let catalog = metalayer(&folder, CATALOG);
     for (old, new) in [
-        ("\"segment_len\":7", "\"segment_len\":6"),
-        ("\"segment_len\":7", "\"segment_len\":0"),
+        ("\"segment_len\":16", "\"segment_len\":6"),
+        ("\"segment_len\":16", "\"segment_len\":0"),
         ("\"stale\":false", "\"stale\":true"),
         ("\"built_value_epoch\":1", "\"built_value_epoch\":0"),
         (ENTRIES, "_cols/a.b2nd"),

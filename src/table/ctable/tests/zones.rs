@@ -3,7 +3,7 @@
 
 use super::super::*;
 use super::content;
-use super::summaries::{ENTRIES, append, base, metalayer, options};
+use super::summaries::{CATALOG, ENTRIES, append, base, metalayer, options};
 use super::write::opened;
 use crate::array::msgpack_json::from_json;
 use crate::io::sim::{Rng, SimDisk};
@@ -46,6 +46,14 @@ pub(super) fn check(folder: &Arc<dyn Folder>, rng: &mut Rng) {
         let outside = selected(&t, &format!("not (a >= {low} and a <= {high})"));
         assert_eq!(outside, passing(&t, |a| a < low || high < a));
     }
+}
+
+/// Changes a metalayer of the table, as another program may.
+fn set_metalayer(folder: &Arc<dyn Folder>, name: &str, json: &str) {
+    let file = OsStr::new("_meta.b2f");
+    let mut meta = Frame::open_in(folder, file, Mode::Append, &options()).unwrap();
+    meta.vlmeta_set(name, &from_json(json.as_bytes())).unwrap();
+    meta.commit().unwrap();
 }
 
 /// Writes entries by which no block has positive values.
@@ -92,13 +100,27 @@ fn entries_of_other_values_are_not_used() {
     let folder = base(ROWS).folder();
     lie(&folder);
     let epoch = metalayer(&folder, "value_epoch").parse::<u64>().unwrap() + 1;
-    let file = OsStr::new("_meta.b2f");
-    let mut meta = Frame::open_in(&folder, file, Mode::Append, &options()).unwrap();
-    let epoch = from_json(epoch.to_string().as_bytes());
-    meta.vlmeta_set("value_epoch", &epoch).unwrap();
-    meta.commit().unwrap();
+    set_metalayer(&folder, "value_epoch", &epoch.to_string());
     let t = opened(&folder, Mode::Read).unwrap();
     assert_eq!(selected(&t, "a > 0"), passing(&t, |a| a > 0));
+}
+
+#[test]
+fn entries_of_other_blocks_are_not_used() {
+    for (from, to) in [
+        (r#""segment_len":16"#, r#""segment_len":15"#),
+        (r#""segment_len":16"#, r#""segment_len":17"#),
+        (r#""segment_len":16"#, r#""segment_len":4294967296"#),
+        ("_indexes/a/", "../a/"),
+    ] {
+        let folder = base(ROWS).folder();
+        lie(&folder);
+        let catalog = metalayer(&folder, CATALOG);
+        assert!(catalog.contains(from), "{catalog}");
+        set_metalayer(&folder, CATALOG, &catalog.replace(from, to));
+        let t = opened(&folder, Mode::Read).unwrap();
+        assert_eq!(selected(&t, "a > 0"), passing(&t, |a| a > 0), "{to}");
+    }
 }
 
 #[test]
