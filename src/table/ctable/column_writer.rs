@@ -69,10 +69,19 @@ impl ColumnWriter {
 
     /// States which rows from `first` on are null.
     pub fn set_nulls(&mut self, first: u64, nulls: &[bool]) -> Result<()> {
-        match &self.mask {
-            Some(mask) => mask.write().set_nulls(&self.map, first, nulls),
-            None => Err(fail!(Type, "{}: the column has no nulls", self.name())),
+        let Some(mask) = &self.mask else {
+            return Err(fail!(Type, "{}: the column has no nulls", self.name()));
+        };
+        let set = mask.write().set_nulls(&self.map, first, nulls);
+        if let Some(summary) = &mut self.summary {
+            let (mut row, end) = (first, first + nulls.len() as u64);
+            while row < end {
+                let run = self.map.run(row, end - row);
+                row += (run.end - run.start).max(1);
+                summary.written(&run, None);
+            }
         }
+        set
     }
 
     fn change_mask(&self, change: impl FnOnce(&mut NullMask) -> Result<()>) -> Result<()> {
@@ -127,8 +136,21 @@ impl ColumnWriter {
         written
     }
 
+    /// Reads positions, which need not have rows.
+    pub fn read_positions(&self, first: u64, dst: &mut [u8]) -> Result<()> {
+        let [start, count] = self.rows_at(&(first..first + dst.len() as u64));
+        match self.array.read(&start, &count, None, dst, None)? {
+            false => Ok(()),
+            true => Err(fail!(
+                Checksum,
+                "{}: it is corrupt; repair the table before it is changed",
+                self.name()
+            )),
+        }
+    }
+
     /// Writes the rows that are pending.
-    fn flush(&mut self) -> Result<()> {
+    pub fn flush(&mut self) -> Result<()> {
         let (from, rows) = (self.written(), self.map.rows());
         if from == rows {
             return Ok(());
@@ -281,13 +303,33 @@ impl CommitPart for ColumnWriter {
         self.mask.as_ref()
     }
 
+    fn update_summary(&mut self, positions: u64) -> Result<()> {
+        let Some(summary) = &mut self.summary else {
+            return Ok(());
+        };
+        let mut mask = self.mask.as_ref().map(SharedMask::write);
+        let cleared = mask.as_mut().map(|mask| mask.flush()).transpose()?;
+        summary.written(&cleared.unwrap_or(0..0), None);
+        drop(mask);
+        self.flush()?;
+        self.set_positions(positions)?;
+        let mask = self.mask.as_ref().map(SharedMask::read);
+        let valid = |first, dst: &mut [u8]| match &mask {
+            Some(mask) => mask.read_positions(first, dst),
+            None => Ok(()),
+        };
+        match &mut self.summary {
+            Some(summary) => summary.update(&self.array, &valid),
+            None => Ok(()),
+        }
+    }
+
     fn prepare_commit(&mut self, positions: u64) -> Result<Vec<&mut Frame>> {
         self.flush()?;
         self.set_positions(positions)?;
         self.array.flush()?;
         let mut frames = Vec::new();
         if let Some(summary) = &mut self.summary {
-            summary.update(&self.array)?;
             frames.push(frame_of(summary.entries())?);
         }
         frames.push(frame_of(&mut self.array)?);

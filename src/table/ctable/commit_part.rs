@@ -20,6 +20,10 @@ pub trait CommitPart {
     fn set_mask(&mut self, mask: SharedMask);
     /// Returns the mask of the nulls of the rows.
     fn mask(&self) -> Option<&SharedMask>;
+    /// Brings the extrema of the blocks up to date, where they are stored, with `positions` positions.
+    fn update_summary(&mut self, _positions: u64) -> Result<()> {
+        Ok(())
+    }
     /// Writes all rows, in frames for `positions` positions. Returns the frames.
     fn prepare_commit(&mut self, positions: u64) -> Result<Vec<&mut Frame>>;
     /// Continues with the rows of the commit.

@@ -12,10 +12,12 @@ use crate::array::{Array, NewTiled};
 use crate::error::{Result, fail};
 use crate::io::journal::Session;
 use crate::options::{Opt, Options};
+use crate::slice::SliceExt;
 use crate::superchunk::bloscpack::Splice;
 use crate::superchunk::frame::Frame;
 use crate::table::NullRule;
 use std::ffi::OsString;
+use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Positions that are written at once where there are no rows.
@@ -160,8 +162,34 @@ impl NullMask {
         ColumnWriter::new(array, map.clone(), self.options.memory_limit())
     }
 
-    /// Writes all rows. Returns the frame of the mask, if there is one.
+    /// Writes all rows. Returns positions without rows whose nulls were removed.
+    pub fn flush(&mut self) -> Result<Range<u64>> {
+        let Some(rows) = &mut self.rows else {
+            return Ok(0..0);
+        };
+        rows.flush()?;
+        // python-blosc2 does not write the mask for new rows that are not null
+        let (free, free_end) = (rows.map().end(), self.used.min(rows.positions()));
+        for from in (free..free_end).step_by(PIECE) {
+            let n = (free_end - from).min(PIECE as u64);
+            rows.write_at(from..from + n, &valid(n)?)?;
+        }
+        Ok(free..free_end.max(free))
+    }
+
+    /// Reads a byte for each position from `first` on that the column has.
+    pub fn read_positions(&self, first: u64, dst: &mut [u8]) -> Result<()> {
+        dst.fill(1);
+        let Some(rows) = &self.rows else {
+            return Ok(());
+        };
+        let n = rows.positions().saturating_sub(first).min(dst.len() as u64);
+        rows.read_positions(first, dst.at_mut(..n as usize)?)
+    }
+
+    /// Returns the frame of the mask, with all rows, if there is one.
     pub fn prepare_commit(&mut self, positions: u64, count: u64) -> Result<Vec<&mut Frame>> {
+        self.flush()?;
         let Some(rows) = &mut self.rows else {
             return Ok(Vec::new());
         };
@@ -172,12 +200,6 @@ impl NullMask {
                 rows.name(),
                 rows.map().rows()
             ));
-        }
-        // python-blosc2 does not write the mask for new rows that are not null
-        let free_end = self.used.min(rows.positions());
-        for from in (rows.map().end()..free_end).step_by(PIECE) {
-            let n = (free_end - from).min(PIECE as u64);
-            rows.write_at(from..from + n, &valid(n)?)?;
         }
         rows.prepare_commit(positions)
     }

@@ -108,10 +108,11 @@ impl Indexes {
     ) -> Option<Summary> {
         let index = self.catalog.summary(&field.name)?;
         let at = self.files.iter().position(|file| *file == *index.path);
-        let fits = field.nulls == Nulls::None || (index.null_aware && nulls.is_some());
+        let fits = field.nulls == Nulls::None || index.null_aware;
+        let has_mask = field.nulls == Nulls::Mask;
         let summary = at.filter(|_| fits).and_then(|_| {
             let entries = Array::open_member(session, OsStr::new(&index.path), options).ok()?;
-            Summary::new(entries, column, index.segment, nulls)
+            Summary::new(entries, column, index.segment, nulls, has_mask)
         });
         match (at, &summary) {
             (Some(at), Some(_)) => _ = self.files.swap_remove(at),

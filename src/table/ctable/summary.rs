@@ -39,7 +39,12 @@ struct Items {
     null: Option<Vec<u8>>,
     /// NaN marks nulls.
     nan_is_null: bool,
+    /// A mask beside the column marks nulls.
+    has_mask: bool,
 }
+
+/// Reads the mask of the nulls of positions from one on, a byte for each, 0 for a null.
+pub type ReadPositions<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<()>;
 
 /// The summaries of a column that is open for writing.
 pub struct Summary {
@@ -52,18 +57,22 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Returns the summaries of `column` in an array of entries. Returns none if they are not of
-    /// this column.
+    /// Returns the summaries of `column` in an array of entries. `nulls` is the rule of its nulls,
+    /// unless it has a mask of them. Returns none if they are not of this column.
     pub fn new(
         entries: Array,
         column: &Array,
         segment: u64,
         nulls: Option<&NullRule>,
+        has_mask: bool,
     ) -> Option<Summary> {
         let ([positions], [stored]) = (column.shape(), entries.shape()) else {
             return None;
         };
-        let items = Items::of(column, nulls)?;
+        let items = Items {
+            has_mask,
+            ..Items::of(column, nulls)?
+        };
         let fits = entries.itemsize() == items.entry_len()
             && segment > 0
             && column.blockshape() == [segment]
@@ -83,18 +92,20 @@ impl Summary {
             let i = at / self.segment;
             let (begin, end) = (i * self.segment, (i + 1) * self.segment);
             let whole = positions.start <= begin && end <= positions.end;
-            let items = src.filter(|_| whole).and_then(|src| {
+            // the mask may change afterwards
+            let known = whole && !self.items.has_mask;
+            let items = src.filter(|_| known).and_then(|src| {
                 let byte = |position| (position - positions.start) as usize * self.items.size;
                 src.get(byte(begin)..byte(end))
             });
-            let entry = items.map(|items| self.items.entry(items));
+            let entry = items.map(|items| self.items.entry(items, None));
             self.changed.insert(i, entry);
             at = end;
         }
     }
 
     /// Writes the entries of segments that changed, of all that `column` has.
-    pub fn update(&mut self, column: &Array) -> Result<()> {
+    pub fn update(&mut self, column: &Array, mask: ReadPositions) -> Result<()> {
         let positions = column.shape().first().copied().unwrap_or(0);
         let segments = positions.div_ceil(self.segment);
         if self.entries.shape() != [segments] {
@@ -104,7 +115,7 @@ impl Summary {
         for (i, known) in self.changed.range(..segments) {
             let entry = match known {
                 Some(entry) => entry.clone(),
-                None => self.read(column, *i, positions)?,
+                None => self.read(column, mask, *i, positions)?,
             };
             if first + (run.len() / entry.len()) as u64 != *i || run.len() >= PIECE * entry.len() {
                 write(&mut self.entries, first, &run)?;
@@ -125,7 +136,7 @@ impl Summary {
     }
 
     /// Computes the entry of a segment from the items of the column.
-    fn read(&self, column: &Array, i: u64, positions: u64) -> Result<Vec<u8>> {
+    fn read(&self, column: &Array, mask: ReadPositions, i: u64, positions: u64) -> Result<Vec<u8>> {
         let begin = i * self.segment;
         let n = self.segment.min(positions - begin);
         let mut items = alloc::zeroed(n as usize * self.items.size)?;
@@ -136,7 +147,12 @@ impl Summary {
                 "{name}: it is corrupt; repair the table before it is changed"
             ));
         }
-        Ok(self.items.entry(&items))
+        if !self.items.has_mask {
+            return Ok(self.items.entry(&items, None));
+        }
+        let mut valid = alloc::zeroed(n as usize)?;
+        mask(begin, &mut valid)?;
+        Ok(self.items.entry(&items, Some(&valid)))
     }
 }
 
@@ -170,6 +186,7 @@ impl Items {
             size: item.size,
             null,
             nan_is_null,
+            has_mask: false,
         })
     }
 
@@ -177,11 +194,13 @@ impl Items {
         2 * self.size + 1
     }
 
-    /// Returns the entry of a segment with these items.
-    fn entry(&self, items: &[u8]) -> Vec<u8> {
+    /// Returns the entry of a segment with these items. `valid` is their part of the mask.
+    fn entry(&self, items: &[u8], valid: Option<&[u8]>) -> Vec<u8> {
         macro_rules! extrema {
             ($t:ty) => {
-                self.extrema(items, <$t>::from_le_bytes, <$t>::to_le_bytes, |_| false)
+                self.extrema(items, valid, <$t>::from_le_bytes, <$t>::to_le_bytes, |_| {
+                    false
+                })
             };
         }
         match (self.order, self.size) {
@@ -193,27 +212,37 @@ impl Items {
             (Order::Signed, 2) => extrema!(i16),
             (Order::Signed, 4) => extrema!(i32),
             (Order::Signed, _) => extrema!(i64),
-            (Order::Float, 4) => {
-                self.extrema(items, f32::from_le_bytes, f32::to_le_bytes, f32::is_nan)
-            }
-            (Order::Float, _) => {
-                self.extrema(items, f64::from_le_bytes, f64::to_le_bytes, f64::is_nan)
-            }
+            (Order::Float, 4) => self.extrema(
+                items,
+                valid,
+                f32::from_le_bytes,
+                f32::to_le_bytes,
+                f32::is_nan,
+            ),
+            (Order::Float, _) => self.extrema(
+                items,
+                valid,
+                f64::from_le_bytes,
+                f64::to_le_bytes,
+                f64::is_nan,
+            ),
         }
     }
 
     fn extrema<T: Copy + PartialOrd + Default, const N: usize>(
         &self,
         items: &[u8],
+        mask: Option<&[u8]>,
         parse: fn([u8; N]) -> T,
         bytes: fn(T) -> [u8; N],
         is_nan: fn(T) -> bool,
     ) -> Vec<u8> {
         let null = self.null.as_ref().and_then(|null| null.first_chunk::<N>());
         let (mut found, mut nans, mut valid) = (None, 0, 0usize);
-        for item in items.as_chunks::<N>().0 {
+        for (i, item) in items.as_chunks::<N>().0.iter().enumerate() {
             let value = parse(*item);
-            if null == Some(item) || (self.nan_is_null && is_nan(value)) {
+            let is_masked = mask.is_some_and(|mask| mask.get(i) == Some(&0));
+            if is_masked || null == Some(item) || (self.nan_is_null && is_nan(value)) {
                 continue;
             }
             valid += 1;
@@ -238,7 +267,7 @@ impl Items {
     }
 
     fn has_nulls(&self) -> bool {
-        self.null.is_some() || self.nan_is_null
+        self.null.is_some() || self.nan_is_null || self.has_mask
     }
 }
 
@@ -252,6 +281,7 @@ mod tests {
             size,
             null: None,
             nan_is_null: false,
+            has_mask: false,
         }
     }
 
@@ -263,21 +293,21 @@ mod tests {
     fn extrema_and_flags() {
         let entry = |low: &[u8], high: &[u8], flags: u8| [low, high, &[flags]].concat();
         let bytes = [1, 0xff, 2, 0x80];
-        assert_eq!(items(Order::Unsigned, 1).entry(&bytes), [1, 0xff, 0]);
-        assert_eq!(items(Order::Signed, 1).entry(&bytes), [0x80, 2, 0]);
+        assert_eq!(items(Order::Unsigned, 1).entry(&bytes, None), [1, 0xff, 0]);
+        assert_eq!(items(Order::Signed, 1).entry(&bytes, None), [0x80, 2, 0]);
         assert_eq!(
-            items(Order::Signed, 2).entry(&bytes),
+            items(Order::Signed, 2).entry(&bytes, None),
             entry(&[2, 0x80], &[1, 0xff], 0)
         );
         let of = items(Order::Float, 8);
         let [zero, one, three] = [0f64, 1.0, 3.0].map(f64::to_le_bytes);
-        assert_eq!(of.entry(&floats(&[3.0, 1.0])), entry(&one, &three, 0));
+        assert_eq!(of.entry(&floats(&[3.0, 1.0]), None), entry(&one, &three, 0));
         assert_eq!(
-            of.entry(&floats(&[f64::NAN, 3.0, 1.0])),
+            of.entry(&floats(&[f64::NAN, 3.0, 1.0]), None),
             entry(&one, &three, HAS_NAN)
         );
         assert_eq!(
-            of.entry(&floats(&[f64::NAN])),
+            of.entry(&floats(&[f64::NAN]), None),
             entry(&zero, &zero, ALL_NAN | HAS_NAN)
         );
         let nan_is_null = Items {
@@ -285,17 +315,23 @@ mod tests {
             ..of.clone()
         };
         assert_eq!(
-            nan_is_null.entry(&floats(&[f64::NAN, 3.0])),
+            nan_is_null.entry(&floats(&[f64::NAN, 3.0]), None),
             entry(&three, &three, 0)
         );
         assert_eq!(
-            nan_is_null.entry(&floats(&[f64::NAN])),
+            nan_is_null.entry(&floats(&[f64::NAN]), None),
             entry(&zero, &zero, ALL_NULL | ALL_NAN)
         );
         let null = Items {
             null: Some(floats(&[3.0])),
             ..of
         };
-        assert_eq!(null.entry(&floats(&[3.0, 1.0])), entry(&one, &one, 0));
+        assert_eq!(null.entry(&floats(&[3.0, 1.0]), None), entry(&one, &one, 0));
+        let masked = Items {
+            has_mask: true,
+            ..items(Order::Unsigned, 1)
+        };
+        assert_eq!(masked.entry(&[5, 1, 9], Some(&[1, 0, 1])), [5, 9, 0]);
+        assert_eq!(masked.entry(&[5], Some(&[0])), [0, 0, ALL_NULL | ALL_NAN]);
     }
 }

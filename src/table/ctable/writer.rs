@@ -381,6 +381,9 @@ impl CTableWriter {
         let positions = self.positions().max(map.end()).max(1);
         self.write_mask(&map, &valid, positions)?;
         self.write_attrs(attrs)?;
+        for column in columns.iter_mut() {
+            part_of(column.array.as_mut())?.update_summary(positions)?;
+        }
         let masks = masks_of(columns)?;
         let mut masks: Vec<_> = masks.iter().map(SharedMask::write).collect();
         let mut frames = Vec::new();
