@@ -566,8 +566,7 @@ static void some_columns(const holdall_table *t, uint64_t *start, uint64_t *coun
     some_memory(t, (size_t)*count, n, column_names, dsts, sizes);
 }
 
-static void some_points(const holdall_table *t, const uint64_t **rows, size_t *count, uint32_t *n,
-                        const char *const **column_names, void *const **dsts, const size_t **sizes)
+static void some_row_numbers(const holdall_table *t, const uint64_t **rows, size_t *count)
 {
     uint64_t all = holdall_table_row_count(t);
     *count = (size_t)a_count(20);
@@ -575,16 +574,24 @@ static void some_points(const holdall_table *t, const uint64_t **rows, size_t *c
     for (size_t i = 0; i < *count; i++)
         list[i] = once_in(60) ? a_number() : all > 0 ? below(all) : 0;
     *rows = list;
+}
+
+static void some_points(const holdall_table *t, const uint64_t **rows, size_t *count, uint32_t *n,
+                        const char *const **column_names, void *const **dsts, const size_t **sizes)
+{
+    some_row_numbers(t, rows, count);
     some_memory(t, *count, n, column_names, dsts, sizes);
 }
 
 static void some_names(const holdall_table *t, uint32_t *n, const char *const **column_names)
 {
-    static const char *names[4];
+    static const char *names[16];
     const uint32_t all = holdall_table_column_count(t);
-    *n = (uint32_t)below(5);
+    /* NULL stands for all columns, and their number */
+    const bool every = intact && all <= sizeof names / sizeof *names;
+    *n = every ? all : (uint32_t)below(5);
     for (uint32_t k = 0; k < *n; k++) {
-        const uint32_t i = (uint32_t)below(all > 0 ? all : 1);
+        const uint32_t i = every ? k : (uint32_t)below(all > 0 ? all : 1);
         const char *name = holdall_table_column_name(t, i);
         names[k] = name == NULL || once_in(20) ? a_name() : name;
     }

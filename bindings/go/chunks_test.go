@@ -434,12 +434,17 @@ func TestBagToArrow(t *testing.T) {
 
 // testScans checks which rows of a table with the keys 1 and 20 the scans export.
 func testScans(t *testing.T, tab *Table) {
+	is(t, tab.BuildIndex(nil), ErrUnsupported)
 	keys := func(stream *ArrowStream, err error) []int32 {
 		done(t, err)
 		path := t.TempDir() + "/scanned.b2d"
 		made := must(TableFromArrow(path, Create, CTable, stream.Pointer()))
 		done(t, stream.Close())
 		rows := must(Read[int32](must(made.Column("key")), Box{}))
+		done(t, made.BuildIndex([]string{"key"}))
+		done(t, made.BuildIndex(nil))
+		done(t, made.Commit())
+		is(t, made.BuildIndex([]string{"none"}), ErrArgument)
 		done(t, made.Close())
 		return rows
 	}

@@ -446,6 +446,24 @@ func (t *Table) AddColumn(at int, column Column, src []byte) error {
 	})
 }
 
+// BuildIndex adds indexes to columns of a CTable, nil: to all whose values have an order. The commit
+// stores them, and further ones maintain them: see holdall_table_index_build in the C header. Errors:
+// ErrUnsupported for other tables and columns; ErrArgument if there is no such column.
+func (t *Table) BuildIndex(columns []string) error {
+	if err := checked("build an index", columns...); err != nil {
+		return err
+	}
+	room := arena{}
+	defer room.free()
+	var list **C.char
+	if columns != nil {
+		list = room.texts(columns)
+	}
+	return t.changed("build an index", func(t *C.holdall_table, c *call) C.holdall_status {
+		return C.holdall_table_index_build(t, C.uint32_t(len(columns)), list, &c.err)
+	})
+}
+
 // RemoveColumn removes a column. Errors: ErrArgument if there is no such column, or if it is the
 // only one.
 func (t *Table) RemoveColumn(name string) error {

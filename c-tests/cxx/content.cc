@@ -417,7 +417,12 @@ void tables()
     copy.append_arrow(back.to_arrow());
     EXPECT(copy.row_count() == 3 && copy.read<double>("position") == back.read<double>("position"));
     {
-        const table made = table::from_arrow(scratch("made.b2d"), mode::create, format::ctable, back.to_arrow());
+        table made = table::from_arrow(scratch("made.b2d"), mode::create, format::ctable, back.to_arrow());
+        made.build_index({"id"});
+        made.build_index();
+        made.commit();
+        failure(HOLDALL_E_ARGUMENT, [&] { made.build_index({"none"}); });
+        EXPECT(table(scratch("made.b2d")).where("id > 2").size() == 1);
         EXPECT(made.row_count() == 3 && made.read<double>("position") == back.read<double>("position"));
     }
     failure(HOLDALL_E_EXISTS, [&] { table::from_arrow(scratch("made.b2d"), mode::create, format::ctable, back.to_arrow()); });

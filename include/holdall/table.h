@@ -387,6 +387,18 @@ holdall_status holdall_table_column_remove(holdall_table *table,
                                            const char *name,
                                            holdall_error *err);
 
+/* Adds indexes to columns of a CTable: the minimum and maximum of each block, by which tables
+ * that are opened for reading skip blocks in conditions. Commits store and maintain them. names
+ * NULL: all columns of Booleans, integers, floats or times, one for each row.
+ *
+ * Returns:
+ * - HOLDALL_E_UNSUPPORTED: another table or column. */
+HOLDALL_API HOLDALL_USE
+holdall_status holdall_table_index_build(holdall_table *table,
+                                         uint32_t column_count,
+                                         const char *const *names,
+                                         holdall_error *err);
+
 /* Removes all but the first row_count rows. */
 HOLDALL_API HOLDALL_USE
 holdall_status holdall_table_truncate(holdall_table *table,

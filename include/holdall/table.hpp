@@ -233,6 +233,14 @@ public:
         call(holdall_table_column_add, get(), at, c.name.c_str(), c.dtype.c_str(), detail::some(values), values.size());
     }
     void remove_column(const std::string &name) { call(holdall_table_column_remove, get(), name.c_str()); }
+    // Adds indexes to columns of a CTable, to all that can have one or to these: see
+    // holdall_table_index_build().
+    void build_index() { call(holdall_table_index_build, get(), std::uint32_t{0}, static_cast<const char *const *>(nullptr)); }
+    void build_index(const std::vector<std::string> &columns)
+    {
+        const auto names = names_of(columns);
+        call(holdall_table_index_build, get(), static_cast<std::uint32_t>(columns.size()), names.data());
+    }
     void truncate(std::uint64_t row_count) { call(holdall_table_truncate, get(), row_count); }
     void commit() { call(holdall_table_commit, get()); }
 

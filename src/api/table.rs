@@ -490,6 +490,21 @@ impl Table {
         self.changed()?.column_remove(name).map_err(Error)
     }
 
+    // ---- indexes
+
+    /// Adds indexes to columns of a CTable, `None`: to all whose values have an order: Booleans,
+    /// integers, floats and times, one for each row. An index is the minimum and maximum of each block,
+    /// which python-blosc2 reads, too. The next commit stores it, and further ones maintain it.
+    /// Conditions then do not read blocks that cannot pass, see [`Table::scan`].
+    ///
+    /// It fails with [`Status::Unsupported`](crate::Status::Unsupported) for other tables and columns.
+    pub fn build_index(&mut self, columns: Option<&[&str]>) -> Result<()> {
+        let columns = columns.map(|columns| self.indices(columns)).transpose()?;
+        self.changed()?
+            .build_index(columns.as_deref())
+            .map_err(Error)
+    }
+
     // ---- Arrow
 
     /// Reads rows of all columns as Arrow record batches of `batch` rows (fewer over 2 GiB of text);

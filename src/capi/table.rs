@@ -951,6 +951,29 @@ pub unsafe extern "C" fn holdall_table_column_remove(
     })
 }
 
+/// Adds indexes to columns of a CTable: the minimum and maximum of each block, by which tables that
+/// are opened for reading skip blocks in conditions. Commits store and maintain them. names NULL: all
+/// columns of Booleans, integers, floats or times, one for each row.
+///
+/// Returns:
+/// - HOLDALL_E_UNSUPPORTED: another table or column.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_index_build(
+    table: *mut holdall_table,
+    column_count: u32,
+    names: *const *const c_char,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_change(borrow_mut(table), err, |t| {
+        let columns = match names.is_null() {
+            true => None,
+            false => Some(columns_of(&t.inner, column_count, names)?),
+        };
+        t.changed()?.build_index(columns.as_deref())
+    })
+}
+
 /// Removes all but the first row_count rows.
 #[unsafe(no_mangle)]
 #[must_use]

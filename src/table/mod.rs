@@ -10,6 +10,7 @@ mod blz_rfc;
 mod cells;
 mod copy;
 mod ctable;
+mod index_build;
 mod meta_files;
 mod nulls;
 mod predicate;

@@ -125,6 +125,7 @@ fn functions_that_can_fail_do() {
             holdall_table_write(no(), no(), no(), no(), no(), no(), no()),
             holdall_table_column_add(no(), no(), no(), no(), no(), no(), no()),
             holdall_table_column_remove(no(), no(), no()),
+            holdall_table_index_build(no(), no(), no(), no()),
             holdall_table_truncate(no(), no(), no()),
             holdall_table_commit(no(), no()),
             holdall_table_refresh(no(), no()),

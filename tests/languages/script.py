@@ -537,6 +537,7 @@ def tables(f, k, path):
     f.ok("table_remove", t, 1, 1)
     f.ok("table_truncate", t, 2)
     f.ok("table_commit", t)
+    f.ok("table_index_build", t, 0, None, status=k["HOLDALL_E_UNSUPPORTED"])
     f("table_close", t)
     t = f.ok("table_open", path("t"), k["HOLDALL_READ"], None, OUT)
     same([f.get("table_row_count", t), f.get("table_column_count", t)], [2, 2])

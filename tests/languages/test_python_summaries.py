@@ -39,9 +39,14 @@ class Summaries(Case):
                 path = self.path(".b2d")
                 model = rows(rng, rng.choice((1, 300, 40_000)))
                 holdall.Table.from_arrow(path, model, durability=0).close()
-                with blosc2.CTable.open(path, mode="a") as table:
-                    for name in TYPES:
-                        table.create_index(name, kind=blosc2.IndexKind.SUMMARY)
+                if rng.randrange(2):
+                    with blosc2.CTable.open(path, mode="a") as table:
+                        for name in TYPES:
+                            table.create_index(name, kind=blosc2.IndexKind.SUMMARY)
+                else:
+                    with holdall.Table(path, "a", durability=0) as table:
+                        table.build_index(rng.choice((None, list(TYPES))))
+                        table.commit()
                 for _ in range(6):
                     self.check(path, model)
                     model = self.changed(rng, path, model)
@@ -99,6 +104,29 @@ class Summaries(Case):
             ):
                 expected = [i for i, row in enumerate(model.to_pylist()) if passes(row)]
                 self.assertEqual(table.where(condition).tolist(), expected, condition)
+
+
+    def test_what_can_have_an_index(self):
+        path = self.path(".b2d")
+        model = rows(random.Random(1), 9).append_column("text", pa.array(["x"] * 9))
+        with holdall.Table.from_arrow(path, model, durability=0) as table:
+            table.build_index()
+            table.build_index(["i"])
+            for wrong, error in ((["text"], holdall.UnsupportedError), (["none"], holdall.ArgumentError)):
+                with self.assertRaises(error):
+                    table.build_index(wrong)
+            table.commit()
+            table.remove("f")
+            table.commit()
+        with blosc2.CTable.open(path, mode="r") as table:
+            self.assertEqual(set(table._get_index_catalog()), {"i", "flag", "t"})
+            self.assertEqual(len(table.where(table["i"] < -5)), 0)
+        self.assertFalse(os.path.exists(os.path.join(path, "_indexes/f")))
+        result, faults = holdall.verify(path)
+        self.assertEqual((result.corrupt, faults), (0, None))
+        with holdall.Table.create(self.path(".bcolz"), {"x": "i4"}) as table:
+            with self.assertRaises(holdall.UnsupportedError):
+                table.build_index()
 
 
 if __name__ == "__main__":

@@ -240,6 +240,7 @@ FUNCTIONS = {
     "holdall_table_write": ["i32", "ptr holdall_table", "str", "u64", "u64", "ptr void", "size", "ptr holdall_error"],
     "holdall_table_column_add": ["i32", "ptr holdall_table", "u32", "str", "str", "ptr void", "size", "ptr holdall_error"],
     "holdall_table_column_remove": ["i32", "ptr holdall_table", "str", "ptr holdall_error"],
+    "holdall_table_index_build": ["i32", "ptr holdall_table", "u32", "ptr ptr char", "ptr holdall_error"],
     "holdall_table_truncate": ["i32", "ptr holdall_table", "u64", "ptr holdall_error"],
     "holdall_table_commit": ["i32", "ptr holdall_table", "ptr holdall_error"],
     "holdall_table_generation": ["u64", "ptr holdall_table"],

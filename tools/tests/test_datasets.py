@@ -42,6 +42,19 @@ class Cat(Tables):
         self.assertIn("at ^ in: n >^", self.fails("cat", "t", "--where", "n >")[0])
         self.assertIn("no column", self.fails("cat", "t", "--where", "z = 1")[0])
 
+    def test_columns_have_indexes(self):
+        self.good("convert", "-q", "t", "t.b2d")
+        self.good("index", "build", "t.b2d", "--columns", "n")
+        self.assertTrue(os.path.exists(self.path("t.b2d/_indexes/n/summary.block.b2nd")))
+        self.assertFalse(os.path.exists(self.path("t.b2d/_indexes/x")))
+        self.good("index", "build", "t.b2d")
+        self.assertTrue(os.path.exists(self.path("t.b2d/_indexes/x/summary.block.b2nd")))
+        self.assertEqual([r["n"] for r in self.objects("t.b2d", "--where", "n > 1")], [3])
+        self.good("verify", "t.b2d")
+        self.assertIn("only a CTable", self.fails("index", "build", "t")[0])
+        self.assertIn("no index", self.fails("index", "build", "t.b2d", "--columns", "name")[0])
+        self.assertIn("for bags", self.fails("index", "build", "t.b2d", "--index", "x", code=2)[0])
+
     def test_rows_and_columns_can_be_selected(self):
         self.assertEqual(
             self.rows("t", "--rows", "::-2", "--columns", "n,name"),

@@ -21,7 +21,7 @@ an `ArgumentError`.
 module Holdall
 
 export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, MemoryFiles, Schunk, SchunkStream, Storage, Store, Table
-export attr, checksum, commit, commit_parts, copy_to, create_array, create_schunk, create_store, create_table, dictionary, discard_parts
+export attr, build_index!, checksum, commit, commit_parts, copy_to, create_array, create_schunk, create_store, create_table, dictionary, discard_parts
 export eachblock, eachchunk, finish, generation, identify, info, insert_blocks!, list_parts
 export meta_file, meta_files, new_node, nulls, read_block, read_rows, rows_where, refresh!, repair
 export set_attr!, set_meta_file!, slice, splits, texts, train_dictionary, verify, write_part

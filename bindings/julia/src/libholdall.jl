@@ -546,6 +546,9 @@ holdall_table_column_add(table, at, name, dtype, src, src_size, err) =
 holdall_table_column_remove(table, name, err) =
     @ccall libholdall.holdall_table_column_remove(table::Ptr{holdall_table}, name::Cstring, err::Ptr{holdall_error})::Int32
 
+holdall_table_index_build(table, column_count, names, err) =
+    @ccall libholdall.holdall_table_index_build(table::Ptr{holdall_table}, column_count::UInt32, names::Ptr{Ptr{UInt8}}, err::Ptr{holdall_error})::Int32
+
 holdall_table_truncate(table, row_count, err) =
     @ccall libholdall.holdall_table_truncate(table::Ptr{holdall_table}, row_count::UInt64, err::Ptr{holdall_error})::Int32
 

@@ -175,6 +175,25 @@ function rows_where(t::Table, predicate)
 end
 
 """
+    build_index!(table, columns = nothing)
+
+Adds indexes to columns of a CTable, `nothing`: to all whose values have an order. The commit stores
+them, and further ones maintain them: see `holdall_table_index_build` in the C header.
+"""
+function build_index!(t::Table, columns = nothing)
+    if columns === nothing
+        check(holdall_table_index_build, t.handle, 0, C_NULL)
+    else
+        names = String[string(name) for name in columns]
+        list = Ptr{Cchar}[pointer(name) for name in names]
+        # never empty: NULL stands for all columns
+        push!(list, C_NULL)
+        GC.@preserve names check(holdall_table_index_build, t.handle, length(names), list)
+    end
+    return t
+end
+
+"""
     append!(table, rows)
 
 Appends rows. `rows` has the new items of every column by name. Those of a column of dtype "T" are

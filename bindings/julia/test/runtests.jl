@@ -142,6 +142,13 @@ mktempdir() do folder
         @test read_rows(t, 1:2) == (key = Int32[1, 2], value = [0.5, 1.5])
         @test rows_where(t, "value > 1 and key in (1, 2)") == [2]
         @test_throws HoldallError rows_where(t, "value >")
+        @test_throws HoldallError build_index!(t)
+        copy_to(t, joinpath(folder, "indexed.b2d"); format = :ctable)
+        indexed = Table(joinpath(folder, "indexed.b2d"), :a)
+        build_index!(indexed, [:key])
+        commit(build_index!(indexed))
+        close(indexed)
+        @test rows_where(Table(joinpath(folder, "indexed.b2d")), "key > 1") == [2]
         @test read_rows(t, [2, 1, 2]; columns = [:value]) == (value = [1.5, 0.5, 1.5],)
         @test_throws KeyError t[:none]
         copy_to(t, joinpath(folder, "copy"); format = :blz_rfc)

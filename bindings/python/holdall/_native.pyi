@@ -950,6 +950,21 @@ class Table:
     _where: Any
     _write: Any
 
+    def build_index(self, columns: Any = ...) -> Any:
+        """Adds indexes to columns of a CTable, which the commit stores and further ones maintain.
+
+        An index is the minimum and maximum of each block, which python-blosc2 reads, too. Tables that
+        are opened for reading then do not read blocks that cannot meet a condition.
+
+        columns: names of columns, None: all whose values have an order: Booleans, integers, floats and
+        times, one for each row.
+
+        Raises UnsupportedError for other tables and columns, ArgumentError if there is no such column.
+
+            >>> table.build_index()
+            >>> table.commit()
+        """
+
     def close(self) -> None:
         """Closes the object. Changes since the last commit() are dropped.
 

@@ -454,6 +454,27 @@ impl Table {
         })
     }
 
+    /// Adds indexes to columns of a CTable, which the commit stores and further ones maintain.
+    ///
+    /// An index is the minimum and maximum of each block, which python-blosc2 reads, too. Tables that
+    /// are opened for reading then do not read blocks that cannot meet a condition.
+    ///
+    /// columns: names of columns, None: all whose values have an order: Booleans, integers, floats and
+    /// times, one for each row.
+    ///
+    /// Raises UnsupportedError for other tables and columns, ArgumentError if there is no such column.
+    ///
+    ///     >>> table.build_index()
+    ///     >>> table.commit()
+    #[pyo3(signature = (columns = None))]
+    fn build_index(&self, py: Python<'_>, columns: Option<Vec<String>>) -> PyResult<()> {
+        self.change(py, |table| {
+            let names = columns.as_ref();
+            let names = names.map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
+            table.build_index(names.as_deref())
+        })
+    }
+
     /// Removes a column. Raises ArgumentError if there is no such column, or no other one.
     ///
     ///     >>> table.remove("price")

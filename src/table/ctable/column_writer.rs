@@ -62,6 +62,16 @@ impl ColumnWriter {
         })
     }
 
+    /// Returns the array.
+    pub fn array(&self) -> &Array {
+        &self.array
+    }
+
+    /// Returns whether the extrema of the blocks are stored.
+    pub fn has_summary(&self) -> bool {
+        self.summary.is_some()
+    }
+
     /// States that the extrema of the blocks are stored.
     pub fn set_summary(&mut self, summary: Summary) {
         self.summary = Some(summary);

@@ -87,6 +87,11 @@ impl IndexCatalog {
         found.and_then(|(_, index)| summary(index))
     }
 
+    /// Adds the index of a column that has none.
+    pub fn add(&mut self, column: &str, entry: Value) {
+        self.entries.push((column.to_owned(), entry));
+    }
+
     /// Removes the index of a column. Returns its file.
     pub fn remove(&mut self, column: &str) -> Option<String> {
         let at = self.entries.iter().position(|(name, _)| name == column)?;

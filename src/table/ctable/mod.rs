@@ -18,6 +18,7 @@ mod commit_part;
 mod create;
 mod dictionary;
 mod dictionary_writer;
+mod index_builder;
 mod index_catalog;
 mod null_mask;
 mod objects;

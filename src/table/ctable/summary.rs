@@ -85,6 +85,11 @@ impl Summary {
         })
     }
 
+    /// Returns whether a column can have summaries: its items are ordered.
+    pub fn can_be_of(column: &Array, nulls: Option<&NullRule>) -> bool {
+        Items::of(column, nulls).is_some()
+    }
+
     /// Records that items were written at these positions; `src`: the items, if they are known.
     pub fn written(&mut self, positions: &Range<u64>, src: Option<&[u8]>) {
         let mut at = positions.start;

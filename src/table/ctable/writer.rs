@@ -30,7 +30,9 @@ use crate::io::journal::Session;
 use crate::io::parent;
 use crate::json::Value;
 use crate::options::{Opt, Options};
-use crate::store::table_files::{ATTRIBUTES, Extension, META, NOT_NULL, TableFiles, VALID_ROWS};
+use crate::store::table_files::{
+    ATTRIBUTES, Extension, INDEXES, META, NOT_NULL, TableFiles, VALID_ROWS,
+};
 use crate::store::{EMBED, embed_frame};
 use crate::superchunk::frame::{self, Frame, NewFrame};
 use crate::table::write::NewColumn;
@@ -359,6 +361,32 @@ impl CTableWriter {
             self.folders.push(name);
         }
         Ok(())
+    }
+
+    /// Returns a file for an index of a column that no other one has, and makes its folders.
+    pub fn index_file(&mut self, column: &str) -> Result<OsString> {
+        let mut path = format!("{INDEXES}/{}/summary.block.b2nd", path_of(column));
+        for i in 2.. {
+            let file = self.files.file(&path);
+            // that of an index which is dropped exists until the commit
+            if self.replaced.is_some() || !self.session.container().folder.exists(&file)? {
+                self.make_folders(&file)?;
+                return Ok(file);
+            }
+            path = format!("{INDEXES}/{}/summary.block-{i}.b2nd", path_of(column));
+        }
+        Err(fail!(Limit, "{column}: no name for its index is free"))
+    }
+
+    /// Creates an array whose encoding the caller does not choose.
+    pub fn new_member(&self, file: &OsStr, new: &NewTiled) -> Result<Array> {
+        Array::create_member(&self.session, file, new, &own_options(&self.options)?)
+    }
+
+    /// Adds an index to the catalog.
+    pub fn index_added(&mut self, column: &str, entry: Value) {
+        self.catalog.add(column, entry);
+        self.schema_changed = true;
     }
 
     /// Commits all changes.

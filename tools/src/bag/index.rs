@@ -9,8 +9,9 @@ use crate::file_name::FileName;
 use crate::files::Input;
 use crate::output::Output;
 use crate::report::{self, plural, printable};
-use crate::{create, options, progress, signals, usage};
-use holdall::{Bag, BagIndex, FileAccess, Options, Status};
+use crate::rows::frame::names;
+use crate::{create, detect, options, progress, signals, usage};
+use holdall::{Bag, BagIndex, FileAccess, Kind, Options, Status, Table};
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt;
 
@@ -28,7 +29,13 @@ fn open_bag(options: &IndexOptions, path: &FileName) -> Result<Bag> {
 
 pub fn run(index: &Index) -> Result<Exit> {
     match &index.action {
-        IndexAction::Build { options, sync, force, bag } => build(options, sync, *force, bag),
+        IndexAction::Build { options, sync, force, columns, bag } => {
+            match detect::identify(bag, None) {
+                Ok((_, Kind::Table)) => build_columns(options, sync, columns.as_deref(), bag),
+                _ if columns.is_some() => Err(usage!("--columns is for tables")),
+                _ => build(options, sync, *force, bag),
+            }
+        }
         IndexAction::Find { options, keys, json, bag, key } => {
             if key.is_empty() != keys.is_some() {
                 return Err(usage!("find wants keys, or a file of them with --keys"));
@@ -50,6 +57,24 @@ pub fn run(index: &Index) -> Result<Exit> {
             output.finish(Exit::damaged(absent > 0))
         }
     }
+}
+
+/// Adds indexes to columns of a table.
+fn build_columns(
+    given: &IndexOptions,
+    sync: &Sync,
+    columns: Option<&str>,
+    path: &FileName,
+) -> Result<Exit> {
+    if given.index.is_some() {
+        return Err(usage!("--index is for bags: the index of a table is in its folder"));
+    }
+    let options = options::sync(options::reading(&given.reading), sync);
+    let mut table = Table::open_for_writing(path, &options).map_err(library(path))?;
+    let columns = columns.map(|list| names(path, list)).transpose()?;
+    let built = table.build_index(columns.as_deref()).and_then(|()| table.commit());
+    built.map_err(library(path))?;
+    Ok(Exit::Done)
 }
 
 fn build(given: &IndexOptions, sync: &Sync, force: bool, path: &FileName) -> Result<Exit> {

@@ -308,7 +308,7 @@ pub struct Index {
 
 #[derive(Subcommand, Debug)]
 pub enum IndexAction {
-    /// Build the index of a bag
+    /// Build the index of a bag, or the minima and maxima of the blocks of a CTable
     Build {
         #[command(flatten)]
         options: IndexOptions,
@@ -317,6 +317,9 @@ pub enum IndexAction {
         /// Replace an existing index
         #[arg(short, long)]
         force: bool,
+        /// Columns of the table, separated by commas [default: all that can have an index]
+        #[arg(long, value_name = "A,B", help_heading = groups::DATASETS)]
+        columns: Option<String>,
         bag: FileName,
     },
     /// Print the numbers of the records that equal a key

@@ -165,6 +165,7 @@ fn random_changes_update_them() {
                     t.insert(at, some, &[&rows[0], &rows[1]]).unwrap();
                 }
                 2 => t.remove(at, some.min(n - at)).unwrap(),
+                3 if some == 0 => t.build_index(None).unwrap(),
                 3 => {
                     let count = some.min(n - at);
                     let rows = values(&t, &mut rng, count);
@@ -180,6 +181,7 @@ fn random_changes_update_them() {
                     t.commit().unwrap();
                     check(&folder).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
                     super::zones::check(&folder, &mut rng);
+                    super::zones::check_floats(&folder);
                     assert!(!folder.exists(OsStr::new("_indexes/f/full.b2nd")).unwrap());
                     assert!(!metalayer(&folder, CATALOG).contains("full"));
                 }
@@ -190,8 +192,9 @@ fn random_changes_update_them() {
 
 #[test]
 fn crashes_leave_those_of_the_values() {
-    let changes: [(&str, Change); 3] = [
+    let changes: [(&str, Change); 4] = [
         ("append", |t| append(t, 3, 40)),
+        ("build an index", |t| t.build_index(None)),
         ("write", |t| {
             let rows = values(t, &mut Rng(9), 10);
             t.write(0, 11, 10, &rows[0])
@@ -212,6 +215,7 @@ fn crashes_leave_those_of_the_values() {
                 read: &|folder| seen(&folder),
                 next_commit: &|folder| {
                     act(&folder, |t| append(t, 9, 1))?;
+                    super::zones::check_floats(&folder);
                     check(&folder)
                 },
             },

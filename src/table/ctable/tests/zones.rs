@@ -56,6 +56,20 @@ fn set_metalayer(folder: &Arc<dyn Folder>, name: &str, json: &str) {
     meta.commit().unwrap();
 }
 
+/// Tests a condition on the other column, which may have an index.
+pub(super) fn check_floats(folder: &Arc<dyn Folder>) {
+    let t = opened(folder, Mode::Read).unwrap();
+    let bytes = content(&t.columns()[1].array);
+    let values = bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|item| f64::from_le_bytes(*item));
+    let rows = (0..).zip(values).filter(|(_, x)| *x > 0.5 || x.is_nan());
+    let expected: Vec<u64> = rows.map(|(row, _)| row).collect();
+    assert_eq!(selected(&t, "f > 0.5"), expected);
+}
+
 /// Writes entries by which no block has positive values.
 fn lie(folder: &Arc<dyn Folder>) {
     let name = OsStr::new(ENTRIES);
