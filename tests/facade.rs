@@ -1225,6 +1225,7 @@ fn tables_and_bags_pass_through_arrow() {
         status(table.scan(&Scan::new().filter("b >"))),
         Status::Argument
     );
+    drop(found);
     let mut found = table.points_to_arrow(&["b"], &[7, 0, 7], 2).unwrap();
     assert_eq!(next_numbers(&mut found, 0), Some(vec![7, 0]));
     assert_eq!(next_numbers(&mut found, 0), Some(vec![7]));

@@ -14,6 +14,7 @@ use std::ops::{Bound, RangeBounds};
 /// let columns = [("delay", "<i4"), ("origin", "|S3")];
 /// let mut table = Table::create(&path, Format::Bcolz, &columns, &Options::new())?;
 /// table.append(3, &[Values::from(&[5, 90, 61][..]), Values::bytes(b"EWRJFKLGA")])?;
+/// table.commit()?;
 ///
 /// let late = Scan::new().columns(&["origin"]).filter("delay > 60").limit(10);
 /// let mut rows = 0;

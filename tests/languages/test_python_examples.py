@@ -33,6 +33,7 @@ BEFORE = {
     "SchunkStream.close": "stream = holdall.SchunkStream(io.BytesIO())",
     "SchunkStream.finish": "stream = holdall.SchunkStream(io.BytesIO())",
     "SchunkStream.write": "stream = holdall.SchunkStream(io.BytesIO())",
+    "Table.build_index": 'table = holdall.Table.create("a.b2d", {"a": "i4"}, "ctable")',
     "Table.meta_file": 'table = holdall.Table.create("a.blz", {"a": "i4"}, "blz_rfc"); table.set_meta_file("units.json", b\'"K"\')',
     "Table.nulls": f"table = holdall.Table({str(TEXTS)!r})",
     "Table.refresh": 'table = holdall.Table("prices.bcolz")',
