@@ -106,7 +106,8 @@ impl ColumnWriter {
         self.array.shape().first().copied().unwrap_or(0)
     }
 
-    fn set_positions(&mut self, positions: u64) -> Result<()> {
+    /// Changes the number of positions.
+    pub fn set_positions(&mut self, positions: u64) -> Result<()> {
         let (mut shape, before) = (self.array.shape().to_vec(), self.positions());
         match shape.first_mut() {
             Some(n) if *n != positions => *n = positions,
@@ -318,7 +319,10 @@ impl CommitPart for ColumnWriter {
             return Ok(());
         };
         let mut mask = self.mask.as_ref().map(SharedMask::write);
-        let cleared = mask.as_mut().map(|mask| mask.flush()).transpose()?;
+        let cleared = mask
+            .as_mut()
+            .map(|mask| mask.flush(positions))
+            .transpose()?;
         summary.written(&cleared.unwrap_or(0..0), None);
         drop(mask);
         self.flush()?;

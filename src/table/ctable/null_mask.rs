@@ -162,12 +162,18 @@ impl NullMask {
         ColumnWriter::new(array, map.clone(), self.options.memory_limit())
     }
 
-    /// Writes all rows. Returns positions without rows whose nulls were removed.
-    pub fn flush(&mut self) -> Result<Range<u64>> {
+    /// Writes all rows, of `positions` positions. Returns positions without rows whose nulls were
+    /// removed.
+    pub fn flush(&mut self, positions: u64) -> Result<Range<u64>> {
         let Some(rows) = &mut self.rows else {
             return Ok(0..0);
         };
         rows.flush()?;
+        // new positions are null
+        if positions > rows.positions() {
+            self.used = self.used.max(positions);
+        }
+        rows.set_positions(positions)?;
         // python-blosc2 does not write the mask for new rows that are not null
         let (free, free_end) = (rows.map().end(), self.used.min(rows.positions()));
         for from in (free..free_end).step_by(PIECE) {
@@ -189,7 +195,7 @@ impl NullMask {
 
     /// Returns the frame of the mask, with all rows, if there is one.
     pub fn prepare_commit(&mut self, positions: u64, count: u64) -> Result<Vec<&mut Frame>> {
-        self.flush()?;
+        self.flush(positions)?;
         let Some(rows) = &mut self.rows else {
             return Ok(Vec::new());
         };
